@@ -80,7 +80,7 @@ pub fn frames(mut file: impl Read, take: &mut dyn FnMut(&Frame<'_>)) -> Result<C
     let mut failure = None;
     let whole = Whole { file: io::Cursor::new(magic).chain(file), failure: &mut failure };
     let pcap = PCAP.iter().position(|known| *known == magic).map(|index| index % 2 == 1);
-    let mut state = State { contents: Contents::default(), first: 0, pcap, take };
+    let mut state = State { contents: Contents::default(), first: 0, pcap, big_endian: false, take };
     let result = if magic == PCAPNG {
         match PcapNGReader::new(BUFFER, whole) {
             Ok(mut reader) => state.all(&mut reader),
@@ -133,6 +133,8 @@ struct State<'a> {
     first: usize,
     /// The byte order of a pcap file: whether it is that of the network.
     pcap: Option<bool>,
+    /// The same of this section of a pcapng file.
+    big_endian: bool,
     take: &'a mut dyn FnMut(&Frame<'_>),
 }
 
@@ -206,7 +208,10 @@ impl State<'_> {
                 let data = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
                 self.frame(0, at_ns as u64, packet.origlen, data, None);
             }
-            PcapBlockOwned::NG(Block::SectionHeader(_)) => self.first = self.contents.interfaces.len(),
+            PcapBlockOwned::NG(Block::SectionHeader(section)) => {
+                self.first = self.contents.interfaces.len();
+                self.big_endian = section.big_endian();
+            }
             PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
                 let number = self.contents.interfaces.len();
                 if number >= MAX_INTERFACES {
@@ -219,12 +224,13 @@ impl State<'_> {
                     Some(Ok(name)) => name.trim_end_matches('\0').to_owned(),
                     _ => format!("interface {number}"),
                 };
-                let link = described.linktype.0 as u32;
+                // The parser takes the offset for little-endian in any section.
+                let (link, offset) = (described.linktype.0 as u32, described.if_tsoffset);
                 self.contents.interfaces.push(Interface {
                     name,
                     link,
                     per_second,
-                    offset_s: described.if_tsoffset,
+                    offset_s: if self.big_endian { offset.swap_bytes() } else { offset },
                 });
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
@@ -240,7 +246,9 @@ impl State<'_> {
                 let at_ns = (ticks * SECOND_NS / u128::from(interface.per_second)) as i128
                     + i128::from(interface.offset_s) * SECOND_NS as i128;
                 let flags = packet.options.iter().find(|option| option.code == OptionCode(2));
-                let outgoing = flags.and_then(|flags| match flags.value().first()? & 3 {
+                // Of its 32 bits the lowest two are the direction.
+                let place = if self.big_endian { 3 } else { 0 };
+                let outgoing = flags.and_then(|flags| match flags.value().get(place)? & 3 {
                     1 => Some(false),
                     2 => Some(true),
                     _ => None,
@@ -302,5 +310,58 @@ fn why(kind: ErrorKind) -> &'static str {
         ErrorKind::Complete | ErrorKind::Eof => "a block that is shorter than its contents",
         ErrorKind::Tag => "a block that is none of the format",
         _ => "a block that is not what the format demands",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers of so many bytes one behind the other.
+    fn bytes(fields: &[(usize, u64)], big: bool) -> Vec<u8> {
+        let field = |(size, value): &(usize, u64)| match big {
+            true => value.to_be_bytes()[8 - size..].to_vec(),
+            false => value.to_le_bytes()[..*size].to_vec(),
+        };
+        fields.iter().flat_map(field).collect()
+    }
+
+    /// A section of pcapng with a packet of four bytes, sent a second after the interface's begin of time.
+    fn section(big: bool, offset_s: u64) -> Vec<u8> {
+        let block = |number: u64, fields: &[(usize, u64)]| {
+            let body = bytes(fields, big);
+            let len = body.len() as u64 + 12;
+            [bytes(&[(4, number), (4, len)], big), body, bytes(&[(4, len)], big)].concat()
+        };
+        [
+            block(0x0a0d_0d0a, &[(4, 0x1a2b_3c4d), (2, 1), (2, 0), (8, u64::MAX)]),
+            block(1, &[(2, 1), (2, 0), (4, 65_535), (2, 14), (2, 8), (8, offset_s), (2, 0), (2, 0)]),
+            block(
+                6,
+                &[
+                    (4, 0),
+                    (4, 0),
+                    (4, 1_000_000),
+                    (4, 4),
+                    (4, 4),
+                    (4, 7),
+                    (2, 2),
+                    (2, 4),
+                    (4, 2),
+                    (2, 0),
+                    (2, 0),
+                ],
+            ),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn options_are_in_the_byte_order_of_their_section() {
+        let file = [section(true, 500), section(false, 600), section(true, 700)].concat();
+        let mut found = Vec::new();
+        frames(&file[..], &mut |frame| found.push((frame.at_ns, frame.outgoing))).unwrap();
+        let expected = [501, 601, 701].map(|second| (second * 1_000_000_000, Some(true)));
+        assert_eq!(found, expected);
     }
 }
