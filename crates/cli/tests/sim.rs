@@ -221,6 +221,35 @@ fn a_lucky_transfer_gets_no_more_than_the_ideal() {
 }
 
 #[test]
+fn segments_without_timestamps_have_no_room_for_them() {
+    for side in ["client", "server"] {
+        let text =
+            format!("{side}.timestamps = false\nlink.rate = \"100 Mbit/s\"\nworld.duration = \"2 s\"\n");
+        let outcome = run_text(&text);
+        let ideal = outcome.ideal_bps(Side::Server).unwrap();
+        // 1,460 bytes of each 1,538.
+        assert!((ideal / 1e6 - 94.93).abs() < 0.01, "{side}: {ideal}");
+        let share = outcome.flows[0].goodput_bps() / ideal;
+        assert!((0.98..=1.0).contains(&share), "{side}: {share}");
+    }
+}
+
+#[test]
+fn a_queue_in_time_follows_the_rate() {
+    let most = |change: &str| {
+        let text = format!(
+            "link = {{ rate = \"100 Mbit/s\", delay = \"5 ms\" }}\nfrom-server.queue = \"20 ms\"\nworld.duration = \"4 s\"\n\
+             [[change]]\nat = \"10 ms\"\nfrom-server = {{ {change} }}\n"
+        );
+        run_text(&text).paths.server.stats.queue_max_bytes
+    };
+    // 20 ms of 10 Mbit/s are 25,000 bytes.
+    assert!(most("rate = \"10 Mbit/s\"") <= 25_000, "{}", most("rate = \"10 Mbit/s\""));
+    assert_eq!(most("rate = \"10 Mbit/s\""), most("rate = \"10 Mbit/s\", queue = \"20 ms\""));
+    assert!(most("delay = \"5 ms\"") > 100_000);
+}
+
+#[test]
 fn samples_of_the_page_are_true() {
     assert!(samples::check_page(&root().join("docs/sim.md"), program) >= 3);
 }

@@ -242,8 +242,10 @@ impl LinkPath {
                 self.transmitter.free_at = self.transmitter.free_at.max(now);
             }
             Change::All(path) => {
+                if path.loss != self.path.loss {
+                    self.loss.reset();
+                }
                 self.path = *path;
-                self.loss.reset();
             }
         }
         if !self.paused {

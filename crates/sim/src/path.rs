@@ -113,7 +113,7 @@ pub enum Change {
     Pause,
     /// The end of a pause.
     Resume,
-    /// All of it at once.
+    /// All of it at once. A model of loss that stays the same goes on where it stands.
     All(Box<Path>),
 }
 

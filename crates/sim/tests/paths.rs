@@ -261,6 +261,23 @@ fn what_came_before_a_change_is_treated_as_it_was_then() {
     assert_eq!(numbers, [0, 1, 3, 4]);
 }
 
+#[test]
+fn a_model_of_loss_goes_on_where_all_else_changes() {
+    let check = |to: Loss, expected: &[u32]| {
+        let path = |loss, delay| Path { loss, ..Path::with_delay(Duration::from_millis(delay)) };
+        let (mut world, a, b) = pair(1, path(Loss::EveryNth(3), 1));
+        (0..2).for_each(|number| world.send(a, frame(number, 100)));
+        world.run_for(Duration::from_millis(10));
+        world.set_path(a, Direction::Up, path(to, 2));
+        (2..7).for_each(|number| world.send(a, frame(number, 100)));
+        world.run_for(Duration::from_secs(1));
+        let numbers: Vec<_> = world.received(b).iter().map(|(_, frame)| number(frame)).collect();
+        assert_eq!(numbers, expected);
+    };
+    check(Loss::EveryNth(3), &[0, 1, 3, 4, 6]);
+    check(Loss::EveryNth(4), &[0, 1, 2, 3, 4, 6]);
+}
+
 /// A peer that answers each frame 1 ms later, from its own timer.
 #[derive(Default)]
 struct Late {

@@ -78,6 +78,8 @@ pub struct Flow {
     pub writer: Option<WriterModel>,
     /// When it opens, since the start.
     pub start: Duration,
+    /// Whether its segments have timestamps: where both ends have them.
+    pub timestamps: bool,
 }
 
 /// The world of a scenario.
@@ -102,8 +104,7 @@ pub fn build(scenario: &Scenario, seed: Option<u64>) -> Setup {
     );
     let hosts = Pair { client, server };
     let begin = world.now();
-    let mut changes: Vec<&ChangeTable> = scenario.change.iter().collect();
-    changes.sort_by(|a, b| a.at.value().total_cmp(&b.at.value()));
+    let changes = scenario.changes();
     for (host, whole, of) in [
         (server, &mut down, (|c| &c.from_server) as fn(&ChangeTable) -> &PathTable),
         (client, &mut up, |c| &c.from_client),
@@ -310,21 +311,28 @@ fn loss(table: &PathTable) -> Loss {
 fn apply(world: &mut World, at: Instant, host: HostId, keys: &PathTable, whole: &PathTable) {
     let new = path(whole);
     let mut change = |change| world.change_at(at, host, Direction::Up, change);
+    // A queue in time has as many bytes as the rate carries in it.
+    let is_timed = matches!(whole.queue.as_ref().map(Spanned::get_ref), Some(QueueModel::Time(_)));
     let is_rebuilt = keys.queue.is_some()
+        || (keys.rate.is_some() && is_timed)
         || keys.jitter.is_some()
         || keys.jitter_reorders.is_some()
         || keys.too_long_is_told.is_some();
     if is_rebuilt {
-        return change(Change::All(Box::new(new)));
+        change(Change::All(Box::new(new.clone())));
+    }
+    // Whatever else changes, a model of loss that is named begins anew, and one that is not goes on.
+    if keys.loss.is_some() {
+        change(Change::Loss(new.loss));
+    }
+    if is_rebuilt {
+        return;
     }
     if keys.rate.is_some() {
         change(Change::Rate(new.rate_bps));
     }
     if keys.delay.is_some() {
         change(Change::Delay(new.delay));
-    }
-    if keys.loss.is_some() {
-        change(Change::Loss(new.loss));
     }
     if keys.mtu.is_some() {
         change(Change::Mtu(new.mtu));
@@ -387,6 +395,7 @@ fn flow(
         reader: table.reader,
         writer: table.writer,
         start: table.start.map_or(Duration::ZERO, time),
+        timestamps: [&scenario.client, &scenario.server].iter().all(|host| host.timestamps.unwrap_or(true)),
     }
 }
 

@@ -34,6 +34,15 @@ pub struct Scenario {
     pub flow: Vec<FlowTable>,
 }
 
+impl Scenario {
+    /// What changes, in the order of time.
+    pub fn changes(&self) -> Vec<&ChangeTable> {
+        let mut changes: Vec<&ChangeTable> = self.change.iter().collect();
+        changes.sort_by(|a, b| a.at.value().total_cmp(&b.at.value()));
+        changes
+    }
+}
+
 /// One of the two hosts.
 #[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[serde(rename_all = "kebab-case")]

@@ -1,7 +1,7 @@
 //! Reads a scenario, changes the keys that the command line names, and checks what the syntax cannot.
 
 use super::error::{Mistake, SimError, plain};
-use super::file::{HostTable, MAX_QUEUES, PathTable, Scenario, TcpTable};
+use super::file::{ChangeTable, HostTable, MAX_QUEUES, PathTable, Scenario, TcpTable};
 use super::models::{LEAST_QUEUE, QueueModel, no_room};
 use crate::quantity::bytes;
 use linerate_fabric::document::{self, ReadError};
@@ -179,9 +179,7 @@ pub fn check(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
     for path in [&scenario.link, &scenario.from_server, &scenario.from_client].into_iter().chain(changed) {
         within(text, &path.mtu, 68, 65_535, "68 to 65535 bytes")?;
     }
-    for path in [&scenario.from_server, &scenario.from_client] {
-        check_queue(text, &path.clone().over(&scenario.link))?;
-    }
+    check_queues(text, scenario)?;
     for host in [&scenario.client, &scenario.server] {
         check_host(text, host)?;
         check_tcp(text, &host.tcp)?;
@@ -233,6 +231,23 @@ fn check_tcp(text: &str, tcp: &TcpTable) -> Result<(), Mistake> {
     within(text, &tcp.delayed_ack_segments, 1, u8::MAX, "1 to 255 segments")?;
     let (least, most) = (Nanoseconds::new(1e6), Nanoseconds::new(MAX_SECONDS * 1e9));
     within(text, &tcp.user_timeout, least, most, &format!("1 ms to {MAX_SECONDS} s"))
+}
+
+/// The queues of both directions, as they are at first and after each change.
+fn check_queues(text: &str, scenario: &Scenario) -> Result<(), Mistake> {
+    let changes = scenario.changes();
+    for (path, of) in [
+        (&scenario.from_server, (|change| &change.from_server) as fn(&ChangeTable) -> &PathTable),
+        (&scenario.from_client, |change| &change.from_client),
+    ] {
+        let mut whole = path.clone().over(&scenario.link);
+        check_queue(text, &whole)?;
+        for change in &changes {
+            whole = of(change).clone().over(&change.link).over(&whole);
+            check_queue(text, &whole)?;
+        }
+    }
+    Ok(())
 }
 
 /// A queue stands in front of a rate.
@@ -350,6 +365,23 @@ mod tests {
                 "line 2, column 9: bytes: expected whole bytes",
             );
         }
+    }
+
+    #[test]
+    fn queues_are_checked_after_each_change() {
+        let change = |base: &str, keys: &str| format!("{base}[[change]]\nat = \"1 s\"\n{keys}\n");
+        let timed = "[link]\nrate = \"1 Mbit/s\"\nqueue = \"20 ms\"\n";
+        refused(
+            &change("", "link.queue = \"64 KiB\""),
+            "line 3, column 14: link.queue: nothing waits where there is no rate",
+        );
+        refused(&change("", "from-client.queue = \"20 ms\""), "a queue in time needs the rate");
+        refused(&change(timed, "link.rate = \"1 kbit/s\""), "line 3, column 9: queue: nothing passes such");
+        parse(&change("", "link = { rate = \"1 Mbit/s\", queue = \"20 ms\" }")).unwrap();
+        parse(&change(timed, "link.rate = \"2 Mbit/s\"")).unwrap();
+        // What comes first in time counts, not what stands first in the file.
+        let early = "[[change]]\nat = \"0 s\"\nlink.rate = \"1 Mbit/s\"\n";
+        parse(&change("", &format!("link.queue = \"20 ms\"\n{early}"))).unwrap();
     }
 
     #[test]

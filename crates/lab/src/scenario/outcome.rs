@@ -245,7 +245,8 @@ impl FlowOutcome {
     /// Bytes of the IP and TCP headers of a segment with data.
     pub fn ip_header_bytes(&self) -> f64 {
         let is_ipv4 = self.info.is_none_or(|info| info.remote.is_ipv4());
-        TIMESTAMPS + if is_ipv4 { 40.0 } else { 60.0 }
+        let timestamps = if self.flow.timestamps { TIMESTAMPS } else { 0.0 };
+        timestamps + if is_ipv4 { 40.0 } else { 60.0 }
     }
 
     /// Bytes on the wire beside the payload of a segment.
