@@ -101,7 +101,7 @@ pub fn run(args: &Sweep) -> Result<(), LabError> {
     ];
     error::check_outputs(&[&args.file], &written)?;
     let (rows, course) = match &args.items {
-        Some(items) => (part(&plan, items)?, Course::default()),
+        Some(items) => (part(&plan, items, &out)?, Course::default()),
         None => all(&plan, args, &out)?,
     };
     finish(&plan, args, &out, &rows, &course)
@@ -121,9 +121,12 @@ fn work(plan: &Plan) -> Result<(), LabError> {
 }
 
 /// The rows of some items, worked on here.
-fn part(plan: &Plan, items: &str) -> Result<Rows, LabError> {
+fn part(plan: &Plan, items: &str, out: &Path) -> Result<Rows, LabError> {
     let items = plan::items(items, plan.items())
         .map_err(|why| LabError::Asked(format!("invalid value '{items}' for '--items': {why}")))?;
+    if out != Path::new("-") {
+        keep_longer(out, (items.end - items.start) as usize)?;
+    }
     Ok(items.map(|item| (item, plan.run(item))).collect())
 }
 

@@ -244,7 +244,7 @@ fn a_short_run_keeps_what_a_longer_one_has_done() {
     assert_eq!(scratch.read("out.csv"), scratch.read("whole.csv"));
     assert!(!journal.exists());
     // Nor does it replace a longer one's table.
-    for how in [&["--limit", "5"][..], &["--quick"]] {
+    for how in [&["--limit", "5"][..], &["--quick"], &["--items", "0-4"]] {
         let short = scratch.run(&[&["--out", "out.csv"], how].concat());
         let said = String::from_utf8_lossy(&short.stderr).into_owned();
         assert!(short.status.code() == Some(2) && said.contains("out.csv has"), "{how:?}: {short:?}");

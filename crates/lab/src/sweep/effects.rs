@@ -34,10 +34,19 @@ pub struct Effect {
     pub ratio: Option<f64>,
 }
 
+impl Effect {
+    /// The ratio, without bound where the least median is zero and another is not.
+    fn size(&self) -> f64 {
+        let is_above = |level: &Level| level.quartiles.is_some_and(|all| all[1] > 0.0);
+        let is_boundless = self.levels.iter().any(is_above) && self.ratio.is_none();
+        self.ratio.unwrap_or(if is_boundless { f64::INFINITY } else { 0.0 })
+    }
+}
+
 /// The effects of all axes on the plan's figure, the largest first.
 pub fn of(plan: &Plan, table: &Table) -> Vec<Effect> {
     let mut effects: Vec<Effect> = plan.axes.iter().map(|axis| effect(plan, table, axis)).collect();
-    effects.sort_by(|a, b| b.ratio.unwrap_or(0.0).total_cmp(&a.ratio.unwrap_or(0.0)));
+    effects.sort_by(|a, b| b.size().total_cmp(&a.size()));
     effects
 }
 
@@ -119,6 +128,25 @@ pub fn quartiles(mut values: Vec<f64>) -> Option<[f64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_effect_from_nothing_to_something_is_the_largest() {
+        let level = |median: Option<f64>| Level {
+            value: String::new(),
+            items: 1,
+            quartiles: median.map(|median| [median; 3]),
+            bottleneck: None,
+        };
+        let check = |medians: &[Option<f64>], ratio: Option<f64>, expected: f64| {
+            let levels = medians.iter().map(|median| level(*median)).collect();
+            let effect = Effect { key: "x".to_owned(), levels, ratio };
+            assert_eq!(effect.size(), expected, "{medians:?}");
+        };
+        check(&[Some(2.0), Some(6.0)], Some(3.0), 3.0);
+        check(&[Some(0.0), Some(6.0)], None, f64::INFINITY);
+        check(&[Some(0.0), Some(0.0)], None, 0.0);
+        check(&[None, None], None, 0.0);
+    }
 
     #[test]
     fn rows_are_grouped_by_value() {

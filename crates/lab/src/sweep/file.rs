@@ -20,7 +20,7 @@ pub struct SweepFile {
     pub transfer: Option<Spanned<String>>,
     /// Worlds of each point: they differ by their seed. Default: 1.
     pub seeds: Option<Spanned<u32>>,
-    /// The first seed. Default: 1.
+    /// The first seed. Default: the scenario's, or 1.
     pub first_seed: Option<u64>,
     /// How points are chosen. Default: every combination of values.
     pub sample: Option<Spanned<SampleTable>>,

@@ -15,6 +15,8 @@ use toml::Table;
 
 /// Most items of a sweep.
 pub const MOST_ITEMS: u64 = 100_000_000;
+/// The key that items set themselves.
+const SEED: &str = "world.seed";
 /// Most points of a sample by chance.
 const MOST_POINTS: u32 = 10_000_000;
 
@@ -104,6 +106,7 @@ impl Plan {
         check_axes(text, &axes, &subject)?;
         let sample = sample(text, &file, &axes)?;
         let seeds = seeds(text, &file, &subject)?;
+        let first_seed = file.first_seed.or_else(|| subject.seed()).unwrap_or(1);
         if sample.points().saturating_mul(seeds) > MOST_ITEMS {
             let what =
                 format!("{} points of {seeds} seeds; expected at most {MOST_ITEMS} items", sample.points());
@@ -125,7 +128,7 @@ impl Plan {
             seeds,
             subject,
             sample,
-            first_seed: file.first_seed.unwrap_or(1),
+            first_seed,
         })
     }
 
@@ -166,13 +169,16 @@ impl Plan {
         let values = self.sample.values(&self.axes, item / self.seeds);
         let settings =
             self.axes.iter().zip(values).map(|(axis, value)| (axis.key.clone(), value.to_string()));
-        (settings.collect(), self.first_seed + item % self.seeds)
+        (settings.collect(), self.seed(item))
+    }
+
+    fn seed(&self, item: u64) -> u64 {
+        self.first_seed.wrapping_add(item % self.seeds)
     }
 
     fn row(&self, item: u64, answer: Result<Vec<Cell>, String>) -> String {
         let values = self.sample.values(&self.axes, item / self.seeds);
-        let seed = self.first_seed + item % self.seeds;
-        let mut cells = vec![Cell::Integer(item), Cell::Integer(seed)];
+        let mut cells = vec![Cell::Integer(item), Cell::Integer(self.seed(item))];
         cells.extend(self.axes.iter().zip(&values).map(|(axis, value)| axis.cell(value)));
         let answers = self.columns.len() - cells.len() - 1;
         let (answer, error) = match answer {
@@ -256,6 +262,10 @@ fn check_axes(text: &str, axes: &[Axis], subject: &Subject) -> Result<(), Mistak
     for (number, axis) in axes.iter().enumerate() {
         if axes[..number].iter().any(|other| other.key == axis.key) {
             return Err(Mistake::at(text, &axis.span, format!("{} is varied twice", axis.key)));
+        }
+        if axis.key == SEED && subject.is_random() {
+            let what = format!("{SEED} is the item's; expected seeds = N and first-seed in its place");
+            return Err(Mistake::at(text, &axis.span, what));
         }
         let values: Vec<toml::Value> = match axis.is_list() {
             true => (0..axis.len()).map(|index| axis.at(index)).collect(),

@@ -1,6 +1,7 @@
 //! What a sweep asks: a scenario of the simulator, or a chip.
 
 use super::cell::{Cell, Column, Kind};
+use crate::scenario::file::Side;
 use crate::scenario::load::{self, Refused};
 use crate::scenario::outcome::Outcome;
 use crate::scenario::{build, verdict, watch};
@@ -65,6 +66,14 @@ impl Subject {
         matches!(self, Subject::Worlds(_))
     }
 
+    /// The seed that the scenario names.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            Subject::Worlds(table) => scenario(table, &[]).ok()?.world.seed,
+            Subject::Chip { .. } => None,
+        }
+    }
+
     /// Whether the settings fit, without asking.
     ///
     /// # Errors
@@ -115,7 +124,8 @@ fn changed(soc: &Soc, settings: &[Setting]) -> Result<Soc, String> {
     soc.with(&changes).map_err(|error| error.what)
 }
 
-/// The cells of a world: rates, bytes and segments of all flows together, round trips and bottleneck of the first.
+/// The cells of a world: bytes and segments of all flows together, their bytes in both directions over the time that they took, round
+/// trips and bottleneck of the first.
 fn world(outcome: &Outcome) -> Vec<Cell> {
     let flows = &outcome.flows;
     let sum = |of: &dyn Fn(&linerate_transport::ConnInfo) -> u64| {
@@ -126,7 +136,7 @@ fn world(outcome: &Outcome) -> Vec<Cell> {
     let seconds = |index: usize| rtt.map_or(Cell::Empty, |rtt| Cell::Number(rtt[index].as_secs_f64()));
     let bottleneck = first.map(|flow| verdict::of(outcome, flow).bottleneck.to_string());
     vec![
-        Cell::Number(flows.iter().map(|flow| flow.goodput_bps()).sum()),
+        Cell::Number([Side::Client, Side::Server].map(|side| outcome.goodput_bps(side)).iter().sum()),
         Cell::Integer(flows.iter().map(|flow| flow.received).sum()),
         Cell::Bool(flows.iter().all(|flow| flow.is_complete)),
         Cell::Number(outcome.active().as_secs_f64()),

@@ -64,6 +64,10 @@ fn mistakes_name_line_key_and_remedy() {
     check(&with("key = \"link.delay\"\n"), &["expected values = [...]"]);
     check(&with("key = \"link.delay\"\nvalues = []\n"), &["line 4", "expected 1 to"]);
     check(&format!("[scenario]\n{AXIS}{AXIS}"), &["line 6", "link.loss is varied twice"]);
+    check(
+        &with("key = \"world.seed\"\nvalues = [1, 2]\n"),
+        &["line 3", "world.seed is the item's; expected seeds = N and first-seed"],
+    );
     check(&format!("seeds = 0\n[scenario]\n{AXIS}"), &["line 1", "seeds", "expected 1 seed"]);
     check(
         &format!("[scenario]\n[sample]\nmethod = \"grid\"\npoints = 3\n{AXIS}"),
@@ -91,6 +95,37 @@ fn items_are_points_and_seeds() {
     assert_eq!(plan.run(4), plan.run(4));
     assert_eq!(plan.failed(0, "a, b").split_once(",,,").unwrap().0, "0,5,0");
     assert!(plan.failed(0, "a, b").ends_with(",\"a, b\"\n"));
+}
+
+#[test]
+fn the_first_seed_is_the_scenarios_unless_another_is_asked_for() {
+    let check = |first: &str, scenario: &str, expected: [u64; 2]| {
+        let plan = plan(&format!("seeds = 2\n{first}[scenario.world]\n{scenario}{AXIS}")).unwrap();
+        assert_eq!([0, 1].map(|item| plan.settings(item).1), expected, "{first}{scenario}");
+    };
+    check("", "", [1, 2]);
+    check("", "seed = 7\n", [7, 8]);
+    check("", "seed = \"18446744073709551615\"\n", [u64::MAX, 0]);
+    check("first-seed = 5\n", "seed = 7\n", [5, 6]);
+}
+
+/// Two transfers one after the other fill the link, and no more.
+#[test]
+fn flows_at_different_times_get_no_more_than_the_link_has() {
+    let text = format!(
+        "[scenario]\nworld.duration = \"20 s\"\nlink.rate = \"10 Mbit/s\"\n[[scenario.flow]]\nbytes = \"1 MiB\"\n\
+         [[scenario.flow]]\nbytes = \"1 MiB\"\nstart = \"5 s\"\n{AXIS}"
+    );
+    let plan = plan(&text).unwrap();
+    let row = plan.run(0);
+    let names = plan.header();
+    let cell = |name: &str| {
+        let place = names.trim().split(',').position(|other| other == name).unwrap();
+        row.split(',').nth(place).unwrap().parse::<f64>().unwrap()
+    };
+    let expected = cell("received_bytes") * 8.0 / cell("time_s");
+    assert!((cell("goodput_bps") / expected - 1.0).abs() < 1e-9, "{row}");
+    assert!(cell("received_bytes") == 2_097_152.0 && cell("time_s") > 5.0, "{row}");
 }
 
 #[test]
