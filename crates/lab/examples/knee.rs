@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     allow_descriptors();
     let target = Target::parse(&url)?;
-    let found = probe(&target, 200, false, Duration::from_secs(5))?;
+    let found = probe(&target, 200, false, Duration::from_secs(5), &[])?;
     let from = capacity.map_or(150.0, |capacity| capacity / 8.0);
     let rates = Rates::Rising { from, to: None, factor: 1.6, precision: 0.02 };
     println!("{:<34} {:>12} {:>14}", "", "knee", "most answered");

@@ -232,8 +232,13 @@ impl Ramp {
             (Some(to), _) if to < from => {
                 return Err(LabError::Asked(format!("--to {to} is below --from {from}")));
             }
+            (Some(_), Some(_)) if self.factor.is_some() => {
+                let what =
+                    "--to and --factor say how many levels there are; expected no --levels beside them";
+                return Err(LabError::Asked(what.to_owned()));
+            }
             (Some(to), Some(levels)) => {
-                if self.factor.is_none() && levels > 1 && to > from {
+                if levels > 1 && to > from {
                     factor = (to / from).powf(1.0 / f64::from(levels - 1));
                 }
                 Some(to)
@@ -304,6 +309,9 @@ impl Ramp {
             let wrong = |what: String| {
                 Err(LabError::Asked(format!("invalid value '{source}' for '--source': {what}")))
             };
+            if self.source.iter().any(|first| first.is_ipv4() != source.is_ipv4()) {
+                return wrong("expected addresses of one family, IPv4 or IPv6".to_owned());
+            }
             if !servers.iter().any(|server| server.is_ipv4() == source.is_ipv4()) {
                 return wrong(format!("expected an address of the family of {}", target.authority()));
             }
@@ -325,8 +333,8 @@ impl Ramp {
         let timeout = Duration::from_secs_f64(self.timeout);
         // A document's measurement is what it is, whatever a server does with its connections.
         let again = self.preset.is_none() && self.connections.is_none() && self.each() > 1;
-        let found =
-            probe(target, status, again, timeout).map_err(|error| LabError::Failed(error.to_string()))?;
+        let found = probe(target, status, again, timeout, &self.source)
+            .map_err(|error| LabError::Failed(error.to_string()))?;
         let workload = match known {
             Some((workload, _)) => workload.to_owned(),
             None if status == 200 => format!("http-{}", found.body_len),
@@ -495,7 +503,9 @@ mod tests {
         let seed: Vec<f64> = (2..=12).map(|tens| f64::from(tens) * 30.0).collect();
         check("--preset seed-003", Rates::Listed(seed));
         check("--preset seed-003 --quick", Rates::Listed(vec![60.0, 210.0, 360.0]));
-        assert!(parse("--from 10 --to 5").unwrap().rates().is_err());
+        for words in ["--from 10 --to 5", "--from 10 --to 80 --factor 2 --levels 3"] {
+            assert!(parse(words).unwrap().rates().is_err(), "{words}");
+        }
     }
 
     #[test]
@@ -511,6 +521,24 @@ mod tests {
         ] {
             assert!(parse(words).is_err(), "{words}");
         }
+    }
+
+    #[test]
+    fn addresses_to_come_from_are_of_one_family() {
+        let check = |words: &str, url: &str, expected: Option<&str>| {
+            let found = parse(words).unwrap().check_sources(&Target::parse(url).unwrap());
+            let found = found.err().map(|error| error.to_string());
+            let fits = match (&found, expected) {
+                (Some(found), Some(expected)) => found.contains(expected),
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(fits, "{words} {url}: {found:?}");
+        };
+        let both = "--source 127.0.0.1 --source ::1";
+        check(both, "http://localhost/", Some("addresses of one family"));
+        check(both, "http://127.0.0.1/", Some("addresses of one family"));
+        check("--source 127.0.0.1 --source 127.0.0.2", "http://127.0.0.1/", None);
+        check("--source ::1", "http://127.0.0.1/", Some("of the family of 127.0.0.1"));
     }
 
     #[test]

@@ -86,8 +86,10 @@ impl Ports {
             number += 1;
             port = self.range.start() + (number % count) as u16;
         }
-        let source = self.sources[number as usize % self.sources.len()];
-        SocketAddr::new(source, port)
+        // Each time round the ports begin with the next address: else a port would always meet the same one where the number of ports is a
+        // multiple of that of addresses.
+        let source = (number % count + number / count) as usize % self.sources.len();
+        SocketAddr::new(self.sources[source], port)
     }
 }
 
@@ -117,12 +119,25 @@ pub fn descriptors() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn ranges() {
         assert_eq!(range("32768\t60999\n"), Some(32_768..=60_999));
         for bad in ["", "1", "a b", "9 8", "0 5"] {
             assert_eq!(range(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn each_address_has_every_port() {
+        let sources: Vec<IpAddr> = (1..=4).map(|last| Ipv4Addr::new(127, 0, 0, last).into()).collect();
+        for count in [4, 7, 8, 9] {
+            let range = 40_000..=39_999 + count;
+            let ports = Ports { range, ..Ports::new("127.0.0.1:80".parse().unwrap(), &sources) };
+            // Other tests may take numbers between ours; as many more are enough.
+            let found: HashSet<SocketAddr> = (0..100 * count).map(|_| ports.next()).collect();
+            assert_eq!(found.len(), 4 * usize::from(count), "{count} ports");
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::load::{Response, Target, request};
 use std::fmt;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// What a server answered.
@@ -37,15 +37,22 @@ impl fmt::Display for ProbeError {
 
 impl std::error::Error for ProbeError {}
 
-/// Asks once at each address of the target, until one answers with the status that is expected. `again`: it has to keep the connection
-/// for another request.
-pub fn probe(target: &Target, status: u16, again: bool, timeout: Duration) -> Result<Probe, ProbeError> {
+/// Asks once at each address of the target that can be reached from `sources`, any without, until one answers with the status that is
+/// expected. `again`: it has to keep the connection for another request.
+pub fn probe(
+    target: &Target,
+    status: u16,
+    again: bool,
+    timeout: Duration,
+    sources: &[IpAddr],
+) -> Result<Probe, ProbeError> {
     let failed = |why: String| ProbeError { url: target.to_string(), why };
     // Its message has the URL already.
     let addresses =
         target.resolve().map_err(|error| ProbeError { url: String::new(), why: error.to_string() })?;
-    let mut last = String::new();
-    for address in addresses {
+    let mut last = "has no address of the family of those to come from".to_owned();
+    let fits = |address: &SocketAddr| sources.iter().all(|source| source.is_ipv4() == address.is_ipv4());
+    for address in addresses.into_iter().filter(fits) {
         match asked(&target.path, &target.authority(), address, !again, timeout) {
             Ok(probe) if probe.status == status && again && !probe.keeps => {
                 return Err(failed(
@@ -139,7 +146,7 @@ mod tests {
                 }
             });
             let target = Target::parse(&format!("http://{address}/x")).unwrap();
-            let found = probe(&target, 200, again, Duration::from_millis(200));
+            let found = probe(&target, 200, again, Duration::from_millis(200), &[]);
             server.join().unwrap();
             match expected {
                 Ok(body) => {
@@ -170,13 +177,32 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_asked_where_the_sources_reach_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = Target::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1_024]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        });
+        let from = |source: &str| {
+            probe(&target, 200, false, Duration::from_secs(2), &[source.parse().unwrap()])
+                .map_err(|error| error.to_string())
+        };
+        let error = from("::1").unwrap_err();
+        assert!(error.contains("no address of the family"), "{error}");
+        assert_eq!(from("127.0.0.2").map(|found| found.status), Ok(200));
+        server.join().unwrap();
+    }
+
+    #[test]
     fn nobody_there() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let target = Target::parse(&format!("http://{address}")).unwrap();
-        let error = probe(&target, 200, false, Duration::from_secs(1)).unwrap_err().to_string();
+        let error = probe(&target, 200, false, Duration::from_secs(1), &[]).unwrap_err().to_string();
         assert!(error.contains("cannot connect"), "{error}");
         let target = Target::parse("http://no-such-name.invalid/").unwrap();
-        let error = probe(&target, 200, false, Duration::from_secs(1)).unwrap_err().to_string();
+        let error = probe(&target, 200, false, Duration::from_secs(1), &[]).unwrap_err().to_string();
         assert_eq!(error.matches("http://no-such-name.invalid/").count(), 1, "{error}");
     }
 }

@@ -7,7 +7,7 @@ use super::probe::ask;
 use super::search::{Rates, next};
 use super::table::rates;
 use super::watch::Watch;
-use crate::load::{self, Arrivals, Load, Pace};
+use crate::load::{self, Arrivals, Load, Pace, Schedule};
 use crate::quantity::count;
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +17,8 @@ use std::time::Duration;
 const PAUSE: Duration = Duration::from_millis(300);
 /// A server that is asked alone after a level without an answer has so long at least: it may have a queue to work off.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest level in seconds: more than anybody waits for, and still a time to reckon with.
+const LONGEST_S: f64 = 1e9;
 /// How often a level is tried again that told nothing of the server.
 const RETRIES: usize = 2;
 
@@ -119,24 +121,37 @@ impl Plan {
     /// How long a level of so many requests a second is.
     fn time(&self, rate: f64) -> Duration {
         match self.length {
-            Length::Time(time) => time,
-            Length::Count(count) => Duration::from_secs_f64(count as f64 / (rate / self.requests())),
+            Length::Time(time) => self.whole(rate, time),
+            Length::Count(count) => self.time_of(rate, count),
+        }
+    }
+
+    /// A time in which a whole number of connections becomes due, or of requests where connections are kept. Else the few of a low rate could
+    /// be less than the rate says, and the server would be blamed for what was not offered.
+    fn whole(&self, rate: f64, time: Duration) -> Duration {
+        self.time_of(rate, Schedule::count(self.arrivals(rate), time))
+    }
+
+    fn time_of(&self, rate: f64, count: u64) -> Duration {
+        Duration::from_secs_f64((count as f64 / (rate / self.requests())).min(LONGEST_S))
+    }
+
+    fn arrivals(&self, rate: f64) -> Arrivals {
+        match self.connections {
+            Use::Opened { requests, pace } => {
+                Arrivals::Opened { rate: rate / self.requests(), requests: requests.max(1), pace }
+            }
+            Use::Kept(connections) => Arrivals::Kept { connections, rate },
         }
     }
 
     /// The load of a level of so many requests a second.
     pub fn load(&self, contender: &Contender, rate: f64) -> Load {
-        let arrivals = match self.connections {
-            Use::Opened { requests, pace } => {
-                Arrivals::Opened { rate: rate / self.requests(), requests: requests.max(1), pace }
-            }
-            Use::Kept(connections) => Arrivals::Kept { connections, rate },
-        };
         Load {
             server: contender.address,
             host: contender.host.clone(),
             path: contender.path.clone(),
-            arrivals,
+            arrivals: self.arrivals(rate),
             time: self.time(rate),
             timeout: self.timeout,
             status: contender.status,
@@ -192,7 +207,7 @@ pub fn run(
             }
         }
         for (climb, rounds) in climbs.iter_mut().zip(rounds) {
-            climb.add(rounds);
+            climb.add(rounds, plan);
         }
     }
     Ok(climbs.into_iter().map(|climb| climb.ramp(plan)).collect())
@@ -244,7 +259,7 @@ fn measure(plan: &Plan, climb: &Climb<'_>, rate: f64) -> std::io::Result<Level> 
         let tally = load::run(&load)?;
         let is_first = load.time == plan.time(rate);
         if let Some(longer) = tally.longer(load.time).filter(|_| is_first) {
-            load.time = longer;
+            load.time = plan.whole(rate, longer);
             continue;
         }
         let mut level = Level::new(&load, &tally, climb.watch.since(&before, &tally));
@@ -269,12 +284,24 @@ fn ask_alone(plan: &Plan, contender: &Contender) -> Result<(), String> {
     ask(&contender.path, &contender.host, contender.address, timeout).map(drop)
 }
 
+/// A level of several rounds by its medians: its first round alone may have been in order, or not. Whether rounds tell something of the server
+/// was judged of each.
+fn judged_again(mut level: Level, plan: &Plan) -> Level {
+    if level.is_valid() {
+        let limit = judge(&level, plan.spin, plan.late_ms);
+        if matches!(limit, Limit::None | Limit::Server(_)) {
+            level.limit = limit;
+        }
+    }
+    level
+}
+
 impl Climb<'_> {
     /// Adds the rounds of a level. The server may have gone in the level before already: one that was not in order is not held
     /// against it, unless it was asked alone afterwards.
-    fn add(&mut self, rounds: Vec<Level>) {
+    fn add(&mut self, rounds: Vec<Level>, plan: &Plan) {
         let (gone, measured): (Vec<Level>, Vec<Level>) = rounds.into_iter().partition(Level::is_gone);
-        self.levels.extend(Level::median(&measured));
+        self.levels.extend(Level::median(&measured).map(|level| judged_again(level, plan)));
         if !gone.is_empty()
             && let Some(last) = self.levels.last_mut()
             && matches!(last.limit, Limit::Server(_))
@@ -457,6 +484,43 @@ mod tests {
     }
 
     #[test]
+    fn a_level_lasts_as_long_as_what_it_offers() {
+        let check = |rate: f64, length: Length, seconds: f64, offered: u64| {
+            let plan = Plan { length, ..plan() };
+            let load = plan.load(&contender("127.0.0.1:9".parse().unwrap()), rate);
+            assert!((load.time.as_secs_f64() - seconds).abs() < 1e-6, "{rate}: {:?}", load.time);
+            assert_eq!(Schedule::count(load.arrivals, load.time) * 2, offered, "{rate}");
+            assert_eq!(load.request_rate(), Some(rate));
+        };
+        let time = Length::Time(Duration::from_secs(3));
+        check(0.8, time, 2.5, 2);
+        check(1.0, time, 4.0, 4);
+        check(0.2, time, 10.0, 2);
+        check(100.0, time, 3.0, 300);
+        check(1.0, Length::Count(5), 10.0, 10);
+    }
+
+    #[test]
+    fn rounds_are_judged_by_their_medians() {
+        let check = |answered: [f64; 3], in_order: bool| {
+            let contender = contender("127.0.0.1:9".parse().unwrap());
+            let watch = Watch::new(contender.address, None);
+            let mut climb = Climb { contender: &contender, watch, levels: Vec::new() };
+            let round = |answered: f64| {
+                let level = level(100.0, answered, 1.0);
+                Level { limit: judge(&level, false, 1.0), ..level }
+            };
+            climb.add(answered.map(round).to_vec(), &plan());
+            let found = &climb.levels[0];
+            assert_eq!((found.limit == Limit::None, found.is_valid()), (in_order, true), "{found:?}");
+        };
+        check([60.0, 100.0, 100.0], true);
+        check([100.0, 60.0, 100.0], true);
+        check([100.0, 60.0, 60.0], false);
+        check([60.0, 60.0, 100.0], false);
+    }
+
+    #[test]
     fn the_level_before_is_not_held_against_a_server_that_went_away() {
         let check = |change: fn(&mut Level), expected: bool| {
             let mut before = level(100.0, 100.0, 1.0);
@@ -464,7 +528,7 @@ mod tests {
             let contender = contender("127.0.0.1:9".parse().unwrap());
             let watch = Watch::new(contender.address, None);
             let mut climb = Climb { contender: &contender, watch, levels: vec![before] };
-            climb.add(vec![Level { limit: Limit::Gone("x".into()), ..level(200.0, 0.0, 1.0) }]);
+            climb.add(vec![Level { limit: Limit::Gone("x".into()), ..level(200.0, 0.0, 1.0) }], &plan());
             assert_eq!(climb.levels.len(), 2);
             assert_eq!(climb.levels[0].is_gone(), expected, "{:?}", climb.levels[0]);
         };
