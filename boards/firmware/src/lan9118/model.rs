@@ -37,6 +37,8 @@ pub(super) struct Model {
     sending: Sending,
     /// Frames sent.
     pub sent: Vec<Vec<u8>>,
+    /// Words written to the transmit FIFO.
+    pub written: usize,
     /// Bytes that sent frames still take, and whether they stay until [`Model::leave`].
     tx_held: usize,
     pub is_slow: bool,
@@ -74,6 +76,7 @@ impl Model {
             tx_statuses: VecDeque::new(),
             sending: Sending::default(),
             sent: Vec::new(),
+            written: 0,
             tx_held: 0,
             is_slow: false,
             fails: false,
@@ -170,6 +173,7 @@ impl Model {
 
     fn write_data(&mut self, word: u32) {
         let sending = &mut self.sending;
+        self.written += 1;
         sending.fifo += 4;
         if self.tx_held + sending.fifo > TX_BYTES {
             self.faults += 1;
@@ -188,8 +192,10 @@ impl Model {
                 sending.bytes.reserve(word as usize & 0x7ff);
             }
         } else {
-            if (word & regs::TX_FIRST != 0) == sending.is_open {
+            let is_middle = word & (regs::TX_FIRST | regs::TX_LAST) == 0;
+            if (word & regs::TX_FIRST != 0) == sending.is_open || is_middle && word & 0x7ff < 4 {
                 self.faults += 1;
+                self.events |= regs::INT_TX_ERROR;
             }
             sending.command = Some(word);
             return;

@@ -3,7 +3,7 @@
 use super::{COMPLETIONS, Lan9118, Registers, control, regs};
 use core::time::Duration;
 use linerate_nic::{
-    Buffer, Capabilities, DeviceError, Frame, QueuePair, RxBatch, RxMeta, TxPacket, TxQueue, TxToken,
+    Buffer, Capabilities, Chunk, DeviceError, Frame, QueuePair, RxBatch, RxMeta, TxPacket, TxQueue, TxToken,
 };
 use linerate_wire::checksum::Sum;
 use linerate_wire::units::Instant;
@@ -16,6 +16,8 @@ const FCS: usize = 4;
 const FRONT: usize = 16;
 /// Lengths with FCS that a frame may have: a header at least, a tag at most.
 const LENGTHS: core::ops::RangeInclusive<usize> = FRONT - OFFSET + FCS..=1_522;
+/// The fewest bytes of a piece that is neither the first of its frame nor the last (datasheet, TX buffer fragmentation rules).
+const SHORTEST: usize = 4;
 /// The longest frame sent, without FCS.
 const LONGEST: usize = 1_518;
 /// Units of the transmit level in `FIFO_INT`.
@@ -187,7 +189,42 @@ impl<R: Registers> Lan9118<R> {
         self.put_piece(packet.header(), regs::TX_FIRST | ends, len);
         for (at, chunk) in packet.chunks().iter().enumerate().filter(|(_, chunk)| !chunk.is_empty()) {
             let ends = if Some(at) == last { regs::TX_LAST } else { 0 };
+            if chunk.len() < SHORTEST && ends == 0 {
+                return self.put_joined(&packet.chunks()[at..], len);
+            }
             self.put_piece(chunk.bytes(), ends, len);
+        }
+    }
+
+    /// Writes the rest of a packet in which a piece is too short for its place: that gets the first bytes of what follows. Takes no
+    /// more of the FIFO than [`space`] says: from no chunk do two pieces begin, and none has more words than the chunk.
+    #[cold]
+    fn put_joined(&mut self, chunks: &[Chunk], packet_len: u32) {
+        let ends = |left| if left == 0 { regs::TX_LAST } else { 0 };
+        let mut left: usize = chunks.iter().map(Chunk::len).sum();
+        let (mut joined, mut held) = ([0; SHORTEST], 0);
+        for chunk in chunks {
+            let mut bytes = chunk.bytes();
+            if held > 0 {
+                let (taken, rest) = bytes.split_at(bytes.len().min(SHORTEST - held));
+                joined[held..held + taken.len()].copy_from_slice(taken);
+                (held, bytes) = (held + taken.len(), rest);
+                if held == SHORTEST || held == left {
+                    left -= held;
+                    self.put_piece(&joined[..held], ends(left), packet_len);
+                    held = 0;
+                }
+            }
+            if bytes.is_empty() {
+                continue;
+            }
+            if bytes.len() < SHORTEST && bytes.len() < left {
+                joined[..bytes.len()].copy_from_slice(bytes);
+                held = bytes.len();
+            } else {
+                left -= bytes.len();
+                self.put_piece(bytes, ends(left), packet_len);
+            }
         }
     }
 

@@ -209,6 +209,43 @@ fn packets_leave_whole_and_their_completions_come_once() {
     assert_eq!((chip.poll_completion(), model.borrow().faults), (None, 0));
 }
 
+/// A piece in the middle has four bytes at least. What is joined takes no more of the FIFO than the pieces as they were.
+#[test]
+fn short_pieces_are_joined_with_what_follows() {
+    let (mut chip, model, _) = open();
+    let (header, body) = (frame(54, 1), frame(64, 2));
+    let mut check = |lengths: &[usize]| {
+        let mut rest = &body[..];
+        let mut pieces = Vec::new();
+        let mut words = 2 + header.len().div_ceil(4);
+        for len in lengths {
+            let (piece, others) = rest.split_at(*len);
+            pieces.push(piece);
+            rest = others;
+            words += 2 * usize::from(*len > 0) + len.div_ceil(4);
+        }
+        model.borrow_mut().written = 0;
+        model.borrow_mut().sent.clear();
+        assert_eq!(send(&mut chip, &[(&header, &pieces)]), 1);
+        let sum: usize = lengths.iter().sum();
+        let whole = [&header[..], &body[..sum]].concat();
+        let model = model.borrow();
+        assert_eq!(model.sent, [whole], "{lengths:?}");
+        assert_eq!((model.faults, model.events & regs::INT_TX_ERROR), (0, 0), "{lengths:?}");
+        assert!(model.written <= words, "{lengths:?}: {} words of {words}", model.written);
+        while chip.poll_completion().is_some() {}
+    };
+    for first in 0..6 {
+        for second in 0..6 {
+            for third in 0..6 {
+                for last in [0, 1, 3, 4, 5, 40] {
+                    check(&[first, second, third, last]);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_full_transmit_fifo_takes_what_fits_and_tells_when_there_is_room() {
     let (mut chip, model, _) = open();
