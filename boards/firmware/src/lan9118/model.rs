@@ -14,6 +14,11 @@ const RX_STATUSES: usize = 176;
 /// Bytes of the transmit data FIFO.
 const TX_BYTES: usize = 4_608;
 
+/// Receive status: the frame is longer than IEEE 802.3 has it.
+const RX_TOO_LONG: u32 = 1 << 7;
+/// The first half of the address that the EEPROM has.
+const EEPROM_ADDRESS: u32 = 0x0f80_0000;
+
 /// A packet on its way through the transmit FIFO.
 #[derive(Default)]
 struct Sending {
@@ -50,6 +55,10 @@ pub(super) struct Model {
     pub dropped: u32,
     pub mac: [u32; 16],
     csr_data: u32,
+    /// What `AFC_CFG` holds.
+    pub flow: u32,
+    /// Readings until the EEPROM is read: its address takes the place of the MAC's then.
+    loading: u32,
     pub phy: [u16; 32],
     clock: u32,
     /// Reads from an empty FIFO, commands out of place.
@@ -86,6 +95,8 @@ impl Model {
             dropped: 0,
             mac: [0; 16],
             csr_data: 0,
+            flow: 0,
+            loading: 0,
             phy,
             clock: 0,
             faults: 0,
@@ -107,6 +118,11 @@ impl Model {
         if self.mac[mac::CR as usize] & mac::RX_ENABLE == 0 {
             return false;
         }
+        // With FCS, and with a tag where the MAC knows its type.
+        let is_tagged = frame.get(12..14).map(|tag| u32::from(tag[0]) << 8 | u32::from(tag[1]))
+            == Some(self.mac[mac::VLAN1 as usize] & 0xffff);
+        let is_long = frame.len() + 4 > if is_tagged { 1_522 } else { 1_518 };
+        let status = status | if is_long { regs::RX_BAD | RX_TOO_LONG } else { 0 };
         let mut bytes = Vec::from([0xaa; 2]);
         bytes.extend_from_slice(frame);
         bytes.extend_from_slice(&[0xfc; 4]);
@@ -233,6 +249,12 @@ impl Model {
 
     fn read(&mut self, offset: usize) -> u32 {
         self.clock = self.clock.wrapping_add(25);
+        if self.loading > 0 {
+            self.loading -= 1;
+            if self.loading == 0 {
+                self.mac[mac::ADDRL as usize] = EEPROM_ADDRESS;
+            }
+        }
         if self.stuck == Some(offset) {
             return u32::MAX;
         }
@@ -249,6 +271,7 @@ impl Model {
             regs::TX_FIFO_INF => ((self.tx_statuses.len() << 16) | (TX_BYTES - self.tx_held)) as u32,
             regs::FREE_RUN => self.clock,
             regs::RX_DROP => core::mem::take(&mut self.dropped),
+            regs::E2P_CMD if self.loading > 0 => regs::EEPROM_BUSY,
             regs::MAC_CSR_DATA => self.csr_data,
             regs::INT_STS => {
                 let events = self.events;
@@ -260,7 +283,7 @@ impl Model {
                 }
                 events
             }
-            // All busy bits are gone at once.
+            // All other busy bits are gone at once.
             _ => 0,
         }
     }
@@ -268,6 +291,13 @@ impl Model {
     fn write(&mut self, offset: usize, value: u32) {
         match offset {
             regs::TX_DATA_FIFO => self.write_data(value),
+            regs::HW_CFG if value & regs::SOFT_RESET != 0 => {
+                self.mac = [0; 16];
+                self.mac[mac::VLAN1 as usize] = 0xffff;
+                self.flow = 0;
+                self.loading = 10;
+            }
+            regs::AFC_CFG => self.flow = value,
             regs::INT_STS => self.events &= !value,
             regs::INT_EN => self.enabled = value,
             regs::FIFO_INT => {

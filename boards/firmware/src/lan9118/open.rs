@@ -8,6 +8,8 @@ use regs::{mac, phy};
 
 /// Ticks of `FREE_RUN`, 25 MHz.
 const MS: u32 = 25_000;
+/// The longest wait for the EEPROM: the chip takes some milliseconds to read the address, or to find that there is none.
+const EEPROM: u32 = 100 * MS;
 /// Readings after which a wait ends though the chip's clock stands still.
 const MOST_READINGS: u32 = 1_000_000;
 /// The longest wait for a MAC or PHY register: a PHY access takes 64 bits at 2.5 MHz.
@@ -55,9 +57,9 @@ impl<R: Registers> Lan9118<R> {
     fn reset(&mut self) -> Result<(), OpenError> {
         self.registers.write(regs::HW_CFG, regs::SOFT_RESET);
         self.wait_for("reset", 10 * MS, |r| r.read(regs::HW_CFG) & regs::SOFT_RESET == 0)?;
+        // After a reset the chip may load the address that the EEPROM has, and would do so over ours.
+        self.wait_for("reading the EEPROM", EEPROM, |r| r.read(regs::E2P_CMD) & regs::EEPROM_BUSY == 0)?;
         self.registers.write(regs::HW_CFG, regs::MUST_BE_ONE | 5 << regs::TX_FIFO_KIB_SHIFT);
-        // Pause frames are sent when the receive FIFO holds 7 KiB, until it holds 3.5.
-        self.registers.write(regs::AFC_CFG, 0x006e_3740);
         self.registers.write(regs::INT_EN, 0);
         self.registers.write(regs::INT_STS, u32::MAX);
         let pin = regs::IRQ_ENABLE | regs::IRQ_ACTIVE_HIGH | regs::IRQ_PUSH_PULL;
@@ -70,13 +72,14 @@ impl<R: Registers> Lan9118<R> {
         self.write_mac(mac::ADDRL, u32::from_le_bytes([a, b, c, d]))?;
         self.write_mac(mac::ADDRH, u32::from_le_bytes([e, f, 0, 0]))?;
         self.write_mac(mac::FLOW, mac::PAUSE)?;
+        self.write_mac(mac::VLAN1, mac::TAG)?;
         self.write_phy(phy::ANAR, phy::ADVERTISED)?;
         self.write_phy(phy::INTERRUPT_MASK, phy::LINK_CHANGED)?;
         self.write_phy(phy::BMCR, phy::NEGOTIATE)?;
         self.registers.write(regs::RX_CFG, 2 << regs::RX_OFFSET_SHIFT);
         self.registers.write(regs::TX_CFG, regs::TX_ON | regs::TX_STATUS_OVERRUN);
         self.look_at_link()?;
-        self.write_mac(mac::CR, self.mac_cr | self.filter)
+        self.follow_link()
     }
 
     /// Reads the state of the link from the PHY; returns whether it changed.
@@ -85,6 +88,7 @@ impl<R: Registers> Lan9118<R> {
         self.read_phy(phy::INTERRUPT_SOURCE)?;
         // A link that went and came back since the last reading reads as down once (IEEE 802.3, 22.2.4.2.13).
         self.read_phy(phy::BMSR)?;
+        let mut pauses = false;
         let link = if self.read_phy(phy::BMSR)? & phy::LINK_UP == 0 {
             LinkState::DOWN
         } else {
@@ -93,12 +97,16 @@ impl<R: Registers> Lan9118<R> {
             // The best that both can (IEEE 802.3 annex 28B.3); a partner that does not negotiate is half duplex.
             let is_full_duplex =
                 common & phy::FULL_100 != 0 || (common & phy::HALF_100 == 0 && common & phy::FULL_10 != 0);
+            // In half duplex it would be collisions on purpose; and a partner that does not know pauses does not obey them.
+            pauses = is_full_duplex && common & phy::PAUSE != 0;
             LinkState {
                 is_up: true,
                 speed: Some(Rate::from_bps(if is_fast { 100_000_000 } else { 10_000_000 })),
                 is_full_duplex,
             }
         };
+        let any_frame = if pauses { regs::AFC_ANY_FRAME } else { 0 };
+        self.registers.write(regs::AFC_CFG, regs::AFC_LEVELS | any_frame);
         let changed = link != self.link;
         self.link = link;
         Ok(changed)
@@ -111,9 +119,8 @@ impl<R: Registers> Lan9118<R> {
             if self.link.is_full_duplex {
                 self.mac_cr |= mac::FULL_DUPLEX;
             }
-            self.write_mac(mac::CR, self.mac_cr | self.filter)?;
         }
-        Ok(())
+        self.write_mac(mac::CR, self.mac_cr | self.filter)
     }
 
     pub(super) fn write_mac(&mut self, register: u32, value: u32) -> Result<(), OpenError> {

@@ -23,6 +23,7 @@ pub const RX_DROP: usize = 0xa0;
 pub const MAC_CSR_CMD: usize = 0xa4;
 pub const MAC_CSR_DATA: usize = 0xa8;
 pub const AFC_CFG: usize = 0xac;
+pub const E2P_CMD: usize = 0xb0;
 
 /// What `BYTE_TEST` reads as when the bus is set up as the driver expects.
 pub const BYTE_TEST_VALUE: u32 = 0x8765_4321;
@@ -68,6 +69,13 @@ pub const MUST_BE_ONE: u32 = 1 << 20;
 /// `HW_CFG`: KiB of the memory that are for sending; with 5, as after reset, 4,608 bytes of data and 10,560 for receiving.
 pub const TX_FIFO_KIB_SHIFT: u32 = 16;
 
+/// `AFC_CFG`: flow control begins when the receive FIFO holds 7 KiB, and ends when it holds 3.5.
+pub const AFC_LEVELS: u32 = 0x006e_3740;
+/// `AFC_CFG`: whatever frame comes in then; without it no pause frame is sent in full duplex.
+pub const AFC_ANY_FRAME: u32 = 1;
+/// `E2P_CMD`: the EEPROM is being read.
+pub const EEPROM_BUSY: u32 = 1 << 31;
+
 /// `MAC_CSR_CMD`: go, and still going.
 pub const CSR_BUSY: u32 = 1 << 31;
 /// `MAC_CSR_CMD`: read.
@@ -83,6 +91,7 @@ pub mod mac {
     pub const MII_ACC: u32 = 6;
     pub const MII_DATA: u32 = 7;
     pub const FLOW: u32 = 8;
+    pub const VLAN1: u32 = 9;
 
     /// `CR`: send while receiving.
     pub const FULL_DUPLEX: u32 = 1 << 20;
@@ -103,6 +112,8 @@ pub mod mac {
 
     /// `FLOW`: pauses are obeyed, and asked for with the longest time.
     pub const PAUSE: u32 = 0xffff_0002;
+    /// `VLAN1`: behind this type a frame may have four bytes more (IEEE 802.1Q).
+    pub const TAG: u32 = 0x8100;
 }
 
 /// Registers of the PHY (IEEE 802.3 clause 22, and two of the chip's own).
@@ -120,7 +131,9 @@ pub mod phy {
     pub const LINK_UP: u16 = 1 << 2;
     /// `ANAR`: 10 and 100 Mb/s, both duplexes, pause, IEEE 802.3.
     pub const ADVERTISED: u16 = 0x05e1;
-    /// Abilities of both: 100 Mb/s, full duplex.
+    /// Abilities of both: pause frames.
+    pub const PAUSE: u16 = 1 << 10;
+    /// 100 Mb/s, full duplex.
     pub const FULL_100: u16 = 1 << 8;
     /// 100 Mb/s, half duplex.
     pub const HALF_100: u16 = 1 << 7;

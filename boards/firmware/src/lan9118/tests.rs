@@ -74,6 +74,7 @@ fn what_is_not_there_or_does_not_answer_is_named() {
     check(|model| model.byte_test = 0x4321_8765, OpenError::NoAnswer(0x4321_8765));
     check(|model| model.id = 0x1234_0000, OpenError::OtherChip(0x1234_0000));
     check(|model| model.stuck = Some(regs::HW_CFG), OpenError::Stuck("reset"));
+    check(|model| model.stuck = Some(regs::E2P_CMD), OpenError::Stuck("reading the EEPROM"));
     check(|model| model.stuck = Some(regs::MAC_CSR_CMD), OpenError::Stuck("a write to the MAC"));
     let small = Lan9118::open(Model::new(), MAC, Pool::new(1, 1_514)).err();
     assert_eq!(small, Some(OpenError::SmallBuffers(1_514)));
@@ -162,10 +163,52 @@ fn frames_with_errors_are_left_out_and_counted() {
         // Cut off by a collision: fewer words than the chip can skip.
         model.arrive_with(&frame(5, 3), regs::RX_BAD);
         model.arrive_with(&frame(1_900, 4), 0);
+        // Less than a header.
+        model.arrive(&frame(13, 4));
         model.arrive(&frame(61, 5));
     }
     assert_eq!(receive(&mut chip, 16), [frame(60, 1), frame(61, 5)]);
-    assert_eq!((chip.stats().drop_rx_errors, model.borrow().faults, pool.free()), (3, 0, 16));
+    assert_eq!((chip.stats().drop_rx_errors, model.borrow().faults, pool.free()), (4, 0, 16));
+}
+
+/// The longest packet with a tag, as for a priority, has 1,522 bytes with its FCS.
+#[test]
+fn a_full_frame_with_a_tag_is_received() {
+    let (mut chip, model, _) = open();
+    let (mut tagged, mut longer) = (frame(1_518, 1), frame(1_519, 2));
+    tagged[12..14].copy_from_slice(&[0x81, 0]);
+    longer[12..14].copy_from_slice(&[0x81, 0]);
+    for frame in [&tagged, &frame(1_518, 3), &longer] {
+        model.borrow_mut().arrive(frame);
+    }
+    assert_eq!(receive(&mut chip, 16), [tagged]);
+    assert_eq!(chip.stats().drop_rx_errors, 2);
+}
+
+/// Pause frames are sent to whom they are agreed with: both ends know them, and frames go both ways at once.
+#[test]
+fn pause_frames_are_sent_where_both_ends_know_them() {
+    let (mut chip, model, _) = open();
+    assert_eq!(model.borrow().flow, regs::AFC_LEVELS | regs::AFC_ANY_FRAME);
+    for (partner, expected) in [(0x41e1, 0), (0x45e1, 1), (0x44a1, 0), (0x4461, 1), (0x0000, 0)] {
+        model.borrow_mut().set_link(true, partner);
+        chip.arm(NOW);
+        assert_eq!(model.borrow().flow, regs::AFC_LEVELS | expected, "{partner:#06x}");
+    }
+    model.borrow_mut().set_link(true, 0x45e1);
+    chip.arm(NOW);
+    model.borrow_mut().set_link(false, 0);
+    chip.arm(NOW);
+    assert_eq!(model.borrow().flow, regs::AFC_LEVELS);
+}
+
+#[test]
+fn a_link_of_half_duplex_at_the_start_is_followed() {
+    let model = Model::new();
+    model.borrow_mut().phy[phy::ANLPAR as usize] = 0x40a1;
+    let chip = Lan9118::open(Rc::clone(&model), MAC, Pool::new(1, BUFFER_SIZE)).unwrap();
+    assert!(!chip.link().is_full_duplex);
+    assert_eq!(model.borrow().mac[mac::CR as usize] & mac::FULL_DUPLEX, 0);
 }
 
 #[test]
