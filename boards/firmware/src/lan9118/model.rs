@@ -19,6 +19,9 @@ const RX_TOO_LONG: u32 = 1 << 7;
 /// The first half of the address that the EEPROM has.
 const EEPROM_ADDRESS: u32 = 0x0f80_0000;
 
+/// Readings that a side takes to stop, once told to.
+const STOPPING: u32 = 20;
+
 /// A packet on its way through the transmit FIFO.
 #[derive(Default)]
 struct Sending {
@@ -65,6 +68,10 @@ pub(super) struct Model {
     pub faults: u32,
     pub byte_test: u32,
     pub id: u32,
+    /// Readings until receiver and transmitter stand still; the transmitter runs until then, or is off.
+    rx_stopping: u32,
+    tx_stopping: u32,
+    is_sending: bool,
     /// A register whose busy bit never goes.
     pub stuck: Option<usize>,
     /// A frame that comes at the next read of `INT_STS`, right after it was answered.
@@ -102,6 +109,9 @@ impl Model {
             faults: 0,
             byte_test: regs::BYTE_TEST_VALUE,
             id: 0x0118_0001,
+            rx_stopping: 0,
+            tx_stopping: 0,
+            is_sending: false,
             stuck: None,
             meanwhile: None,
             link_goes_meanwhile: false,
@@ -226,13 +236,32 @@ impl Model {
         }
     }
 
+    fn configure_sending(&mut self, value: u32) {
+        if value & regs::TX_STOP != 0 && self.is_sending {
+            self.tx_stopping = STOPPING;
+        } else if value & regs::TX_ON != 0 {
+            self.is_sending = true;
+        }
+        if value & regs::TX_DATA_DUMP != 0 {
+            // Emptied while the transmitter reads from it.
+            self.faults += u32::from(self.is_sending);
+            self.sending = Sending::default();
+            self.tx_statuses.clear();
+            self.tx_held = 0;
+        }
+    }
+
     fn csr(&mut self, command: u32) {
         let register = (command & 0xf) as usize;
         if command & regs::CSR_READ != 0 {
             self.csr_data = self.mac[register];
             return;
         }
+        let was_receiving = self.mac[mac::CR as usize] & mac::RX_ENABLE != 0;
         self.mac[register] = self.csr_data;
+        if was_receiving && self.mac[mac::CR as usize] & mac::RX_ENABLE == 0 {
+            self.rx_stopping = STOPPING;
+        }
         if register == mac::MII_ACC as usize {
             let at = (self.csr_data >> mac::MII_REGISTER_SHIFT & 0x1f) as usize;
             if self.csr_data & mac::MII_WRITE != 0 {
@@ -247,6 +276,18 @@ impl Model {
         }
     }
 
+    /// One reading more of sides that are to stop.
+    fn stop(&mut self) {
+        if self.rx_stopping == 1 {
+            self.events |= regs::INT_RX_STOPPED;
+        }
+        if self.tx_stopping == 1 {
+            self.is_sending = false;
+        }
+        self.rx_stopping = self.rx_stopping.saturating_sub(1);
+        self.tx_stopping = self.tx_stopping.saturating_sub(1);
+    }
+
     fn read(&mut self, offset: usize) -> u32 {
         self.clock = self.clock.wrapping_add(25);
         if self.loading > 0 {
@@ -255,6 +296,7 @@ impl Model {
                 self.mac[mac::ADDRL as usize] = EEPROM_ADDRESS;
             }
         }
+        self.stop();
         if self.stuck == Some(offset) {
             return u32::MAX;
         }
@@ -272,6 +314,9 @@ impl Model {
             regs::FREE_RUN => self.clock,
             regs::RX_DROP => core::mem::take(&mut self.dropped),
             regs::E2P_CMD if self.loading > 0 => regs::EEPROM_BUSY,
+            regs::TX_CFG => {
+                u32::from(self.is_sending) * regs::TX_ON | u32::from(self.tx_stopping > 0) * regs::TX_STOP
+            }
             regs::MAC_CSR_DATA => self.csr_data,
             regs::INT_STS => {
                 let events = self.events;
@@ -305,6 +350,9 @@ impl Model {
                 self.raise_levels();
             }
             regs::RX_CFG if value & regs::RX_DUMP != 0 => {
+                // Emptied while the receiver writes to it.
+                let is_running = self.mac[mac::CR as usize] & mac::RX_ENABLE != 0;
+                self.faults += u32::from(is_running || self.rx_stopping > 0);
                 self.rx_data.clear();
                 self.rx_statuses.clear();
                 self.rx_left = 0;
@@ -315,11 +363,7 @@ impl Model {
                 self.rx_data.drain(..self.rx_left);
                 self.rx_left = 0;
             }
-            regs::TX_CFG if value & regs::TX_DATA_DUMP != 0 => {
-                self.sending = Sending::default();
-                self.tx_statuses.clear();
-                self.tx_held = 0;
-            }
+            regs::TX_CFG => self.configure_sending(value),
             regs::MAC_CSR_DATA => self.csr_data = value,
             regs::MAC_CSR_CMD => self.csr(value),
             _ => {}

@@ -7,7 +7,7 @@ use linerate_wire::units::Rate;
 use regs::{mac, phy};
 
 /// Ticks of `FREE_RUN`, 25 MHz.
-const MS: u32 = 25_000;
+pub(super) const MS: u32 = 25_000;
 /// The longest wait for the EEPROM: the chip takes some milliseconds to read the address, or to find that there is none.
 const EEPROM: u32 = 100 * MS;
 /// Readings after which a wait ends though the chip's clock stands still.
@@ -170,7 +170,7 @@ impl<R: Registers> Lan9118<R> {
     }
 
     /// Asks until `done`, at most so many ticks of 40 ns.
-    fn wait(&mut self, ticks: u32, mut done: impl FnMut(&mut R) -> bool) -> bool {
+    pub(super) fn wait(&mut self, ticks: u32, mut done: impl FnMut(&mut R) -> bool) -> bool {
         let mut started = None;
         for _ in 0..MOST_READINGS {
             if done(&mut self.registers) {

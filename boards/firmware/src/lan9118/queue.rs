@@ -1,5 +1,6 @@
 //! The queue contract: frames out of one FIFO and into the other, completions, interrupts.
 
+use super::open::MS;
 use super::{COMPLETIONS, Lan9118, Registers, control, regs};
 use core::time::Duration;
 use linerate_nic::{
@@ -26,6 +27,8 @@ const LEVEL: usize = 64;
 const MOST_FRAMES: u32 = 4;
 /// How soon receiving is tried again when every buffer was in use.
 const STARVED: Duration = Duration::from_millis(1);
+/// How long a FIFO that is to be emptied waits for its side to stop: a full frame at 10 Mb/s takes 1.2 ms, and collisions make it longer.
+const STOP: u32 = 10 * MS;
 /// Readings after which a fast-forward or a dump has failed.
 const MOST_READINGS: usize = 10_000;
 
@@ -264,22 +267,28 @@ impl<R: Registers> Lan9118<R> {
         changed && self.follow_link().is_ok()
     }
 
-    /// Empties the receive FIFOs: what is in them can no longer be told apart.
+    /// Empties the receive FIFOs: what is in them can no longer be told apart. The receiver has to stand still (datasheet, stopping and
+    /// starting the receiver); where it does not stop in time, or the MAC does not answer, there is no more to be done here.
     fn reset_receiver(&mut self) {
         self.stats.rx_resets += 1;
         let running = self.mac_cr | self.filter;
-        // While nothing comes in. Where the MAC does not answer there is no more to be done here.
-        let _stopped = self.write_mac(regs::mac::CR, running & !regs::mac::RX_ENABLE).is_ok();
+        self.registers.write(regs::INT_STS, regs::INT_RX_STOPPED);
+        let _stopped = self.write_mac(regs::mac::CR, running & !regs::mac::RX_ENABLE).is_ok()
+            && self.wait(STOP, |r| r.read(regs::INT_STS) & regs::INT_RX_STOPPED != 0);
+        self.registers.write(regs::INT_STS, regs::INT_RX_STOPPED);
         let setting = (OFFSET as u32) << regs::RX_OFFSET_SHIFT;
         self.registers.write(regs::RX_CFG, setting | regs::RX_DUMP);
         let _emptied = self.settles(regs::RX_CFG, regs::RX_DUMP);
         let _started = self.write_mac(regs::mac::CR, running).is_ok();
     }
 
-    /// Empties the transmit FIFOs.
+    /// Empties the transmit FIFOs, when the frame on its way has left (datasheet, stopping and starting the transmitter) or does not in time.
     fn reset_transmitter(&mut self) {
         self.stats.tx_resets += 1;
         let running = regs::TX_ON | regs::TX_STATUS_OVERRUN;
+        let stopping = regs::TX_STOP | regs::TX_ON;
+        self.registers.write(regs::TX_CFG, regs::TX_STATUS_OVERRUN | regs::TX_STOP);
+        let _stopped = self.wait(STOP, |r| r.read(regs::TX_CFG) & stopping == 0);
         let dump = regs::TX_STATUS_DUMP | regs::TX_DATA_DUMP;
         self.registers.write(regs::TX_CFG, regs::TX_STATUS_OVERRUN | dump);
         let _emptied = self.settles(regs::TX_CFG, dump);

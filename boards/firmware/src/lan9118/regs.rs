@@ -35,6 +35,8 @@ pub const IRQ_ACTIVE_HIGH: u32 = 1 << 4;
 /// `IRQ_CFG`: the pin is driven both ways.
 pub const IRQ_PUSH_PULL: u32 = 1;
 
+/// `INT_STS`: the receiver has stopped.
+pub const INT_RX_STOPPED: u32 = 1 << 24;
 /// `INT_STS`, `INT_EN`: the PHY has something to say.
 pub const INT_PHY: u32 = 1 << 18;
 /// The receiver found its FIFO in disorder.
@@ -61,6 +63,8 @@ pub const TX_DATA_DUMP: u32 = 1 << 14;
 pub const TX_STATUS_OVERRUN: u32 = 1 << 2;
 /// `TX_CFG`: the transmitter runs.
 pub const TX_ON: u32 = 1 << 1;
+/// `TX_CFG`: it is to stop behind the frame that it is at; goes with [`TX_ON`] when it has.
+pub const TX_STOP: u32 = 1;
 
 /// `HW_CFG`: reset.
 pub const SOFT_RESET: u32 = 1;

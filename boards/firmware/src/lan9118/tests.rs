@@ -322,6 +322,26 @@ fn fifos_in_disorder_are_emptied_and_it_goes_on() {
     model.borrow_mut().events |= regs::INT_RX_ERROR | regs::INT_TX_ERROR;
     assert!(!chip.arm(NOW));
     assert_eq!((chip.stats().rx_resets, chip.stats().tx_resets), (1, 1));
+    assert_eq!(model.borrow().faults, 0, "both sides stood still");
+    model.borrow_mut().arrive(&frame(70, 2));
+    assert_eq!(receive(&mut chip, 16), [frame(70, 2)]);
+    send(&mut chip, &[(&frame(60, 3), &[])]);
+    assert_eq!(model.borrow().sent, [frame(60, 3)]);
+}
+
+/// A side that does not stop is not waited for without end.
+#[test]
+fn fifos_of_sides_that_do_not_stop_are_emptied_all_the_same() {
+    let (mut chip, model, _) = open();
+    for stuck in [regs::TX_CFG, regs::MAC_CSR_CMD] {
+        model.borrow_mut().events |= regs::INT_RX_ERROR | regs::INT_TX_ERROR;
+        model.borrow_mut().stuck = Some(stuck);
+        chip.arm(NOW);
+    }
+    assert_eq!((chip.stats().rx_resets, chip.stats().tx_resets), (2, 2));
+    model.borrow_mut().stuck = None;
+    model.borrow_mut().events |= regs::INT_RX_ERROR;
+    chip.arm(NOW);
     model.borrow_mut().arrive(&frame(70, 2));
     assert_eq!(receive(&mut chip, 16), [frame(70, 2)]);
     send(&mut chip, &[(&frame(60, 3), &[])]);
