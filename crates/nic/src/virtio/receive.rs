@@ -22,6 +22,8 @@ pub(super) struct Broken;
 pub(super) struct Receiver<P: Transport> {
     board: P,
     pub ring: Ring<P>,
+    /// A frame may take several buffers, as was agreed with the device.
+    merges: bool,
     /// What the device has, by descriptor.
     held: Vec<Option<Buffer>>,
     /// Buffers of ours that the device does not have at the moment.
@@ -33,14 +35,14 @@ pub(super) struct Receiver<P: Transport> {
 }
 
 impl<P: Transport> Receiver<P> {
-    pub fn new(board: P, ring: Ring<P>, pool: Pool, len: u16) -> Self {
+    pub fn new(board: P, ring: Ring<P>, pool: Pool, len: u16, merges: bool) -> Self {
         let mut held = Vec::new();
         held.resize_with(len.into(), || None);
         let reserve = pool.len().min(len.into()) / 4;
         let more = LONGEST.div_ceil(pool.buffer_size().max(1)) - 1;
         // Each list in use stands for two buffers at least.
         let lists = PieceShelf::new(if more == 0 { 0 } else { pool.len() / 2 }, more);
-        Receiver { board, ring, held, spare: Vec::with_capacity(len.into()), pool, reserve, lists }
+        Receiver { board, ring, merges, held, spare: Vec::with_capacity(len.into()), pool, reserve, lists }
     }
 
     /// Most buffers that may wait: a quarter of the ring, so that the device does not run out before they are taken.
@@ -141,7 +143,8 @@ impl<P: Transport> Receiver<P> {
     /// The header of a frame and how many buffers it takes; `None` if it means nothing.
     fn read_header(&self, first: &Buffer, len: usize) -> Option<(VirtioHeader, u16)> {
         let bytes = first.bytes().get(..len).filter(|bytes| bytes.len() > HEADER_LEN_MERGEABLE)?;
-        let count = u16::from_le_bytes([bytes[10], bytes[11]]);
+        // Where nothing was agreed devices leave the field as it was, so that it is of whoever had the buffer (QEMU before 9.2).
+        let count = if self.merges { u16::from_le_bytes([bytes[10], bytes[11]]) } else { 1 };
         VirtioHeader::parse(bytes, ByteOrder::Little).ok().map(|header| (header, count))
     }
 

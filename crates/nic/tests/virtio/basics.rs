@@ -183,6 +183,23 @@ fn frames_come_in_as_many_buffers_as_they_need() {
     assert_eq!(bench.device.stats().rx_frames, 240);
 }
 
+/// A buffer begins with whatever it was used for before, a checksum's bytes for example.
+#[test]
+fn without_merged_buffers_each_frame_is_one_whatever_the_field_says() {
+    let mut bench = Bench::on(Board::new(model::ALL & !model::MRG_RXBUF), 48, 1_600);
+    let taken: Vec<_> = core::iter::from_fn(|| bench.receive.take()).collect();
+    for mut buffer in taken {
+        buffer.bytes_mut().fill(0xa5);
+    }
+    for number in 0..100 {
+        bench.arrive(frame(number, 700));
+        let frames = bench.receive();
+        assert_eq!(frames.len(), 1, "{number}");
+        assert_eq!(bytes(&frames[0]), frame(number, 700));
+    }
+    assert_eq!(bench.device.stats().resets, 0);
+}
+
 #[test]
 fn what_the_device_says_of_a_frame_is_passed_on() {
     let mut bench = Bench::new();

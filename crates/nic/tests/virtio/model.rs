@@ -315,7 +315,15 @@ impl Hardware {
             let bytes = [&header[..], &frame].concat();
             let mut from = 0;
             for (_, address, len) in &buffers {
-                assert!(self.memory.device_write(*address, &bytes[from..from + len]), "memory for frames");
+                let part = &bytes[from..from + len];
+                let is_written = if self.agreed & MRG_RXBUF == 0 {
+                    // One buffer, and the field is left as it was.
+                    self.memory.device_write(*address, &part[..10])
+                        && self.memory.device_write(*address + 12, &part[12..])
+                } else {
+                    self.memory.device_write(*address, part)
+                };
+                assert!(is_written, "memory for frames");
                 from += len;
             }
             let chains: Vec<_> = buffers.iter().map(|(id, _, len)| (*id, *len as u32)).collect();
