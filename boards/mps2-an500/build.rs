@@ -10,8 +10,8 @@ const CLOCK_HZ: u32 = 25_000_000;
 /// Tasks and everything that they allocate.
 const HEAP: usize = 1 << 20;
 
-/// Most frames that the LAN9118 is told to wait for, as its driver has it.
-const LIMITS: Limits = Limits { frames: 4, heap: HEAP };
+/// Most frames that the LAN9118 is told to wait for, as its driver has it. Receive buffers have memory of their own.
+const LIMITS: Limits = Limits { frames: 4, heap: HEAP, receive_buffer: 0 };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

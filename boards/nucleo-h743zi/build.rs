@@ -6,8 +6,8 @@ use std::{env, fs};
 
 /// As in `src/heap.rs`.
 const HEAP: usize = 512 << 10;
-/// The interface counts no frames, or as many as there may be.
-const LIMITS: Limits = Limits { frames: MOST_FRAMES, heap: HEAP };
+/// The interface counts no frames, or as many as there may be. Receive buffers as in `src/ethernet.rs`.
+const LIMITS: Limits = Limits { frames: MOST_FRAMES, heap: HEAP, receive_buffer: 1_536 };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

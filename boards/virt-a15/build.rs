@@ -10,8 +10,8 @@ const HEAP: usize = 64 << 20;
 #[cfg(not(feature = "freertos"))]
 const STACK: usize = 192 << 10;
 
-/// Most frames that the interface is told to wait for: a quarter of its ring of 512.
-const LIMITS: Limits = Limits { frames: 128, heap: HEAP };
+/// Most frames that the interface is told to wait for: a quarter of its ring of 512. Receive buffers as in `src/ethernet.rs`.
+const LIMITS: Limits = Limits { frames: 128, heap: HEAP, receive_buffer: 4_096 };
 
 fn main() {
     let folder = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

@@ -21,7 +21,8 @@ pub(crate) fn board(board: &Board, limits: &Limits) -> Result<()> {
         WATCHDOG.start(),
         WATCHDOG.end()
     );
-    memory(&board.memory, limits)
+    memory(&board.memory)?;
+    heap(&board.memory, cores, limits)
 }
 
 fn network(network: &Network) -> Result<()> {
@@ -64,6 +65,9 @@ fn is_in_subnet(one: IpAddr, other: IpAddr, len: u8) -> bool {
 fn servers(servers: &Servers, cores: usize) -> Result<()> {
     let all = [("http", &servers.http), ("iperf3", &servers.iperf3), ("ftp", &servers.ftp)];
     let mut taken: Vec<(u16, &str)> = Vec::new();
+    for (name, ports) in all {
+        ensure!(!ports.contains(&0), "servers.{name}: port 0 given, 1 to 65535 expected");
+    }
     for (name, port) in all.iter().flat_map(|(name, ports)| ports.iter().map(move |port| (*name, *port))) {
         if let Some((_, other)) = taken.iter().find(|(other, _)| *other == port) {
             bail!(
@@ -73,9 +77,14 @@ fn servers(servers: &Servers, cores: usize) -> Result<()> {
         taken.push((port, name));
     }
     if let Some(port) = servers.iperf3_by_core {
-        let ports = port..=port.saturating_add(cores as u16 - 1);
+        let most = u16::MAX - (cores as u16 - 1);
         ensure!(
-            port > 0 && !taken.iter().any(|(other, _)| ports.contains(other)),
+            (1..=most).contains(&port),
+            "servers.iperf3_by_core: {port} given, 1 to {most} expected, as there is one more for each core"
+        );
+        let ports = port..=port + (cores as u16 - 1);
+        ensure!(
+            !taken.iter().any(|(other, _)| ports.contains(other)),
             "servers.iperf3_by_core: {port}, and one more for each core, are to be ports of their own"
         );
     }
@@ -102,7 +111,7 @@ fn interrupts(settings: &Interrupts, limits: &Limits) -> Result<()> {
     Ok(())
 }
 
-fn memory(memory: &Memory, limits: &Limits) -> Result<()> {
+fn memory(memory: &Memory) -> Result<()> {
     ensure!((1..=4_096).contains(&memory.connections), "memory.connections: 1 to 4,096 expected");
     ensure!(memory.sockets >= 16 << 10, "memory.sockets: {} bytes, 16 KiB at least expected", memory.sockets);
     let half = memory.sockets / 2;
@@ -123,25 +132,30 @@ fn memory(memory: &Memory, limits: &Limits) -> Result<()> {
             "memory.{name}: {ring} bytes, 0 or 4 KiB to 64 MiB expected"
         );
     }
-    heap(memory, limits.heap)
+    Ok(())
 }
 
-/// What is taken from the heap at the start, whatever comes; stacks, tables and receive buffers, which not all boards have there, are
-/// not counted.
-fn heap(memory: &Memory, heap: usize) -> Result<()> {
-    let Memory { ram_disk, sockets, trace, capture, .. } = memory;
+/// What is taken from the heap at the start, whatever comes; stacks and tables are not counted.
+fn heap(memory: &Memory, cores: usize, limits: &Limits) -> Result<()> {
+    let Memory { ram_disk, sockets, trace, capture, receive_buffers: count, .. } = memory;
+    let heap = limits.heap;
+    let received = cores * count * limits.receive_buffer;
+    ensure!(
+        received < heap,
+        "memory.receive_buffers: {count} given, which are {received} bytes, more than this image's heap (HEAP, {heap} bytes) has"
+    );
     // The pages of sockets are half of what they may hold.
-    let others = (sockets / 2).saturating_add(*trace).saturating_add(*capture);
+    let others = (sockets / 2).saturating_add(*trace).saturating_add(*capture).saturating_add(received);
     ensure!(
         others < heap,
-        "memory.sockets: {sockets} bytes, of which half, memory.trace ({trace}) and memory.capture ({capture}) do not fit this image's \
-         heap (HEAP, {heap} bytes)"
+        "memory.sockets: {sockets} bytes, of which half, memory.trace ({trace}), memory.capture ({capture}) and memory.receive_buffers \
+         ({count}, {received} bytes) do not fit this image's heap (HEAP, {heap} bytes)"
     );
     let left = heap - others;
     ensure!(
         *ram_disk < left,
-        "memory.ram_disk: {ram_disk} bytes, less than {left} expected, which half of memory.sockets ({sockets}), memory.trace ({trace}) \
-         and memory.capture ({capture}) leave of this image's heap (HEAP, {heap} bytes)"
+        "memory.ram_disk: {ram_disk} bytes, less than {left} expected, which half of memory.sockets ({sockets}), memory.trace ({trace}), \
+         memory.capture ({capture}) and memory.receive_buffers ({count}, {received} bytes) leave of this image's heap (HEAP, {heap} bytes)"
     );
     Ok(())
 }

@@ -159,6 +159,8 @@ pub struct Limits {
     pub frames: u32,
     /// Bytes of the heap.
     pub heap: usize,
+    /// Bytes of each receive buffer that lies in the heap, as many on each core; 0 where they have memory of their own.
+    pub receive_buffer: usize,
 }
 
 /// Reads `board.toml` and the folder that it names, both in `folder`, and writes `settings.rs` to `out`; what the board's `limits`

@@ -2,7 +2,7 @@
 
 use super::*;
 
-const LIMITS: Limits = Limits { frames: 4, heap: 200_000 };
+const LIMITS: Limits = Limits { frames: 4, heap: 200_000, receive_buffer: 0 };
 
 const GOOD: &str = r#"
 name = "bench"
@@ -88,8 +88,8 @@ fn what_is_wrong_is_named() {
         (
             "ram_disk = 65536",
             "ram_disk = 200000",
-            "memory.ram_disk: 200000 bytes, less than 150848 expected, which half of memory.sockets (65536), memory.trace (16384) and \
-             memory.capture (0) leave of this image's heap (HEAP, 200000 bytes)",
+            "memory.ram_disk: 200000 bytes, less than 150848 expected, which half of memory.sockets (65536), memory.trace (16384), \
+             memory.capture (0) and memory.receive_buffers (32, 0 bytes) leave of this image's heap (HEAP, 200000 bytes)",
         ),
         ("ram_disk = 65536", "ram_disk = 150848", "memory.ram_disk: 150848 bytes"),
         ("sockets = 65536", "sockets = 500000", "memory.sockets: 500000 bytes, of which half"),
@@ -118,7 +118,14 @@ fn what_is_wrong_is_named() {
             "network.gateways: fd01::1 is in no subnet",
         ),
         ("name = \"bench\"", "name = \"bench\"\ncores = 5", "cores: 5 given, 1 to 4 expected"),
+        ("http = [80]", "http = [80, 0]", "servers.http: port 0 given, 1 to 65535 expected"),
+        ("ftp = [21]", "ftp = [0]", "servers.ftp: port 0 given"),
         ("ftp = [21]", "ftp = [21]\niperf3_by_core = 80", "servers.iperf3_by_core: 80"),
+        (
+            "ftp = [21]",
+            "ftp = [21]\niperf3_by_core = 0",
+            "servers.iperf3_by_core: 0 given, 1 to 65535 expected",
+        ),
         ("timer_us = 200", "timer_us = 200000", "interrupts.timer_us: 200000 given, 0 to 100000 expected"),
         ("threshold = 4", "threshold = 5", "interrupts.threshold: 5 given, 1 to 4 expected"),
         ("threshold = 4", "threshold = 0", "interrupts.threshold: 0 given, 1 to 4 expected"),
@@ -135,6 +142,41 @@ fn what_is_wrong_is_named() {
         let error = format!("{:#}", parse(&GOOD.replace(from, to), &LIMITS).unwrap_err());
         assert!(error.contains(message), "{to}: {error}");
     }
+}
+
+/// The last of the ports of all cores is one, too.
+#[test]
+fn there_is_a_port_for_each_core() {
+    let with = |port: u16| {
+        let text = GOOD.replace("name = \"bench\"", "name = \"bench\"\ncores = 4");
+        parse(&text.replace("ftp = [21]", &format!("ftp = [21]\niperf3_by_core = {port}")), &LIMITS)
+    };
+    assert_eq!(with(65_532).unwrap().servers.iperf3_by_core, Some(65_532));
+    for port in [65_533, 65_535] {
+        let error = format!("{:#}", with(port).unwrap_err());
+        assert!(error.contains("given, 1 to 65532 expected, as there is one more for each core"), "{error}");
+    }
+    // 5198 to 5201, which is taken.
+    assert!(format!("{:#}", with(5_198).unwrap_err()).contains("are to be ports of their own"));
+}
+
+/// Those of the Nucleo, for example, whose other memory is full of the driver's own frames.
+#[test]
+fn receive_buffers_in_the_heap_are_counted_there() {
+    let limits = Limits { receive_buffer: 1_536, ..LIMITS };
+    // 49,152 bytes of them beside 32,768 and 16,384 leave 101,696.
+    assert!(parse(GOOD, &limits).is_ok());
+    let error = |from: &str, to: &str| format!("{:#}", parse(&GOOD.replace(from, to), &limits).unwrap_err());
+    let text = error("receive_buffers = 32", "receive_buffers = 56");
+    assert!(text.contains("memory.ram_disk: 65536 bytes, less than 64832 expected"), "{text}");
+    assert!(text.contains("memory.receive_buffers (56, 86016 bytes)"), "{text}");
+    let text = error("receive_buffers = 32", "receive_buffers = 100");
+    assert!(text.contains("memory.sockets: 65536 bytes, of which half"), "{text}");
+    let text = error("receive_buffers = 32", "receive_buffers = 131");
+    assert!(text.contains("memory.receive_buffers: 131 given, which are 201216 bytes"), "{text}");
+    // Each core has as many.
+    let text = error("name = \"bench\"", "name = \"bench\"\ncores = 3");
+    assert!(text.contains("memory.receive_buffers (32, 147456 bytes)"), "{text}");
 }
 
 #[test]
