@@ -3,6 +3,7 @@
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
+use core::ptr;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use embedded_alloc::TlsfHeap;
 use linerate_firmware::Heap;
@@ -29,6 +30,23 @@ struct Counted {
     heap: TlsfHeap,
     used: AtomicUsize,
     most: AtomicUsize,
+}
+
+/// The port of the AXI's memory in its interconnect (`AXI_TARG7_FN_MOD`), and of it: one read after the other (RM0433).
+const PORT: usize = 0x5100_8108;
+const SINGLE_READS: u32 = 1;
+/// From here on revisions of the chip, X and V, are without the fault.
+const MENDED: u16 = 0x2000;
+
+/// Keeps reads of the AXI's memory from coming back with wrong data, as they may on revision Y of the chip (ES0392, 2.2.9); before the
+/// first of them, and once.
+pub fn mend_reads() {
+    if embassy_stm32::pac::DBGMCU.idc().read().rev_id() >= MENDED {
+        return;
+    }
+    // SAFETY: a register of the interconnect, which nothing else of this image writes to and which is no Rust object.
+    unsafe { ptr::write_volatile(ptr::with_exposed_provenance_mut(PORT), SINGLE_READS) };
+    cortex_m::asm::dsb();
 }
 
 /// Makes the heap; before anything is allocated, and once.

@@ -27,12 +27,20 @@ include!(concat!(env!("OUT_DIR"), "/settings.rs"));
 
 #[entry]
 fn main() -> ! {
+    heap::mend_reads();
     let p = embassy_stm32::init(rates::config());
     heap::start();
     caches::start();
     clock::start(BUILT_NS);
     uart::start(p.USART3, p.PD8, p.PD9);
     log::to_ring(clock::now);
+    // A loop that does not turn for so long is started anew, and so is a board after its last report, or one whose interface does not
+    // come out of its reset.
+    let watchdog = (SETTINGS.watchdog > 0).then(|| {
+        let mut watchdog = IndependentWatchdog::new(p.IWDG1, SETTINGS.watchdog * 1_000_000);
+        watchdog.unleash();
+        watchdog
+    });
     trace::TRACE.prepare(SETTINGS.trace, clock::now);
     let wires = ethernet::Wires {
         ref_clk: p.PA1,
@@ -49,12 +57,6 @@ fn main() -> ! {
         Ok(opened) => opened,
         Err(error) => panic!("{error}"),
     };
-    // A loop that does not turn for so long is started anew, and so is a board after its last report.
-    let watchdog = (SETTINGS.watchdog > 0).then(|| {
-        let mut watchdog = IndependentWatchdog::new(p.IWDG1, SETTINGS.watchdog * 1_000_000);
-        watchdog.unleash();
-        watchdog
-    });
     let mut board = board::Nucleo::new(Rng::new(p.RNG, interrupts::Lines), watchdog);
     let parts = Parts {
         device: opened.device,
