@@ -31,6 +31,7 @@ mod primes;
 mod probe;
 mod report;
 mod reserve;
+pub mod rgmii;
 mod settings;
 mod sums;
 pub mod trace;

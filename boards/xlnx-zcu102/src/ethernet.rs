@@ -2,7 +2,7 @@
 
 use crate::SETTINGS;
 use crate::processor::{self, LINE};
-use crate::registers;
+use crate::{registers, rgmii};
 use alloc::vec;
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -16,7 +16,7 @@ use linerate_nic::{
     RxBatch, TxQueue, TxToken,
 };
 use linerate_wire::figures::Figures;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, Rate};
 
 const BASE: usize = 0xff0e_0000;
 
@@ -178,6 +178,10 @@ impl Bus for Controller {
     fn store(&self, address: u64, value: u32) {
         // The device takes the last word of a descriptor for the end of the others.
         word(address).store(value, Ordering::Release);
+    }
+
+    fn set_speed(&self, speed: Rate) {
+        rgmii::set_speed(speed);
     }
 }
 

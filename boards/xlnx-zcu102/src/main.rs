@@ -17,6 +17,7 @@ mod marks;
 mod panic;
 mod processor;
 mod registers;
+mod rgmii;
 mod stack;
 mod start;
 mod trace;

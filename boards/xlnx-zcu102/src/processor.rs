@@ -84,6 +84,40 @@ pub fn reset() -> ! {
     unsafe { asm!("dsb sy", "smc #0", "2: b 2b", in("x0") 0x8400_0009_u64, options(noreturn, nostack)) };
 }
 
+/// Asks the firmware above this level for a register that only the secure world reaches (EEMI, PM_MMIO_READ); `None` if it refuses.
+///
+/// Only where there is a monitor: the image did not begin at level 3.
+pub fn ask_to_read(register: usize) -> Option<u32> {
+    let answer = ask(0xc200_0014, register, 0);
+    // The lower half says whether it went well.
+    (answer as u32 == 0).then_some((answer >> 32) as u32)
+}
+
+/// Asks it to write one (PM_MMIO_WRITE, all bits); whether it did.
+///
+/// Only where there is a monitor: the image did not begin at level 3.
+pub fn ask_to_write(register: usize, value: u32) -> bool {
+    ask(0xc200_0013, register | 0xffff_ffff << 32, value) as u32 == 0
+}
+
+fn ask(what: u64, first: usize, second: u32) -> u64 {
+    let answer: u64;
+    // SAFETY: a monitor keeps to the convention of such calls (SMCCC), and answers one that it does not know; registers of devices alone
+    // are asked for, which are no memory that Rust knows.
+    unsafe {
+        asm!(
+            "dsb sy",
+            "smc #0",
+            inlateout("x0") what => answer,
+            inlateout("x1") first => _,
+            inlateout("x2") u64::from(second) => _,
+            inlateout("x3") 0 => _,
+            clobber_abi("C"),
+        );
+    }
+    answer
+}
+
 /// Lets the interrupts come that the controller lets through.
 pub fn unmask() {
     // SAFETY: that is the watchdog's alone, and its handler leaves everything as it is.
@@ -122,7 +156,8 @@ pub fn barrier() {
     unsafe { asm!("dsb st", options(nostack, preserves_flags)) };
 }
 
-/// What the cache holds of these lines is written to memory.
+/// What the cache holds of these lines is written to memory. A barrier of stores alone does not wait for that: cache maintenance is over
+/// behind one of loads and stores (Armv8-A manual, ordering and completion of cache maintenance instructions).
 #[inline]
 pub fn clean(bytes: &[u8]) {
     let mut line = bytes.as_ptr().addr() & !(LINE - 1);
@@ -132,7 +167,8 @@ pub fn clean(bytes: &[u8]) {
         unsafe { asm!("dc cvac, {}", in(reg) line, options(nostack, preserves_flags)) };
         line += LINE;
     }
-    barrier();
+    // SAFETY: a barrier changes nothing.
+    unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
 }
 
 /// What the cache holds of these lines is dropped. What of the first and the last line is not of `bytes` is kept: dirty lines are

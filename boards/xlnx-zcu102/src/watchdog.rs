@@ -41,6 +41,11 @@ pub fn note_start(level: u64) {
     STARTS.note();
 }
 
+/// Whether there is a monitor above this level.
+pub fn has_monitor() -> bool {
+    LEVEL.load(Ordering::Relaxed) < 3
+}
+
 /// Why the board started.
 pub fn last_start() -> LastStart {
     STARTS.last()
@@ -113,7 +118,7 @@ pub fn wait_and_reset() -> ! {
 
 fn reset(verdict: Verdict) -> ! {
     STARTS.before_reset(verdict);
-    if LEVEL.load(Ordering::Relaxed) < 3 {
+    if has_monitor() {
         processor::reset()
     }
     write(RESET_CONTROL, SOFT_RESET);

@@ -1,6 +1,7 @@
 //! What a driver asks of the board: registers, and memory that both sides see without a cache.
 
 use crate::dma::Dma;
+use linerate_wire::units::Rate;
 
 /// Registers, and the memory of descriptors.
 ///
@@ -75,6 +76,10 @@ pub trait Bus {
 
     /// Called between two looks at a reset that has not come to an end: where a thread can sleep, for some microseconds.
     fn pause(&self) {}
+
+    /// Called when the link has come up at another speed than before, before packets are sent at it: where the clock of the lines to
+    /// the PHY goes by the speed and is the board's to make (RGMII: 125, 25 or 2.5 MHz). The [`gem`](crate::gem) driver calls it.
+    fn set_speed(&self, _speed: Rate) {}
 }
 
 /// A board: registers, descriptor memory, bus addresses and caches.

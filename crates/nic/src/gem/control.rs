@@ -9,7 +9,7 @@ use crate::gem::settings::{Layout, MAX_QUEUES, ScreenerCounts};
 use crate::meta::MacAddr;
 use core::fmt;
 use core::time::Duration;
-use linerate_wire::units::Instant;
+use linerate_wire::units::{Instant, Rate};
 
 /// Bits of the word that says what is switched on.
 const NOTE_TRANSMIT_4: u32 = 1 << 0;
@@ -46,6 +46,8 @@ pub struct Control<P: Bus> {
     /// Bits of `network_config` that the filter asks for.
     filter: u32,
     link: LinkState,
+    /// The speed that the board was told last.
+    speed: Option<Rate>,
     next_look: Instant,
     link_changes: u64,
 }
@@ -58,6 +60,7 @@ impl<P: Bus> Control<P> {
             enabled: facts.capabilities,
             filter: 0,
             link: LinkState::DOWN,
+            speed: None,
             next_look: Instant::ZERO,
             link_changes: 0,
         };
@@ -118,6 +121,10 @@ impl<P: Bus> Control<P> {
         self.link = link;
         self.link_changes += 1;
         self.configure();
+        if let Some(speed) = link.speed.filter(|_| link.is_up && link.speed != self.speed) {
+            self.bus.set_speed(speed);
+            self.speed = link.speed;
+        }
         // Last: queues begin anew when the MAC knows how fast it is.
         let note = self.facts.layout.link();
         let count = (self.bus.load(note) & !1).wrapping_add(2);

@@ -177,6 +177,36 @@ fn the_link_goes_and_comes_in_the_middle_of_packets() {
     }
 }
 
+/// The clock of RGMII is the board's, and goes by the speed: it is told of each, before packets leave at it.
+#[test]
+fn the_board_is_told_of_each_speed() {
+    for kind in KINDS {
+        let mut bench = Bench::new(kind);
+        let mut expected = vec![(1_000, 0)];
+        for (round, (partner, partner_1000, megabits)) in
+            (1..).zip([(0x0081, 0, 100), (0x0081, 0, 100), (0x0041, 0, 10), (0x01E1, 0x0800, 1_000)])
+        {
+            bench.board.with(|hardware| hardware.plug(false));
+            bench.pass(300);
+            bench.receive();
+            bench.board.with(|hardware| {
+                (hardware.phy[5], hardware.phy[10]) = (partner, partner_1000);
+                hardware.plug(true);
+            });
+            bench.offer(round, 0, 60);
+            bench.pass(300);
+            bench.receive();
+            bench.transmit();
+            bench.step();
+            assert_eq!(bench.wire(), [frame(round, 60)]);
+            if expected.last() != Some(&(megabits, 0)) {
+                expected.push((megabits, 0));
+            }
+            bench.board.with(|hardware| assert_eq!(hardware.speeds, expected));
+        }
+    }
+}
+
 #[test]
 fn a_cable_that_was_away_between_two_looks_is_noticed() {
     let mut bench = Bench::new(Kind::Hardware);

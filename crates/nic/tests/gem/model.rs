@@ -6,6 +6,7 @@
 //! written.
 
 use linerate_nic::{Bus, Dma, Pool};
+use linerate_wire::units::Rate;
 use memory::Memory;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -91,6 +92,8 @@ pub struct Hardware {
     /// Frames that found no buffer, no link, or a receiver that was off.
     pub lost: u64,
     pub interrupts: u32,
+    /// The speeds that the board was told, in Mb/s, and frames that had left before.
+    pub speeds: Vec<(u64, usize)>,
     /// What was written last, by register.
     pub written: HashMap<u32, u32>,
     incoming: VecDeque<Vec<u8>>,
@@ -128,6 +131,7 @@ impl Board {
             is_deaf: false,
             lost: 0,
             interrupts: 0,
+            speeds: Vec::new(),
             written: HashMap::new(),
             incoming: VecDeque::new(),
             control: 0,
@@ -360,6 +364,13 @@ impl Bus for Board {
 
     fn store(&self, address: u64, value: u32) {
         self.with(|hardware| hardware.memory.store(address, value));
+    }
+
+    fn set_speed(&self, speed: Rate) {
+        self.with(|hardware| {
+            let left = hardware.wire.len();
+            hardware.speeds.push((speed.as_bps() / 1_000_000, left));
+        });
     }
 }
 
