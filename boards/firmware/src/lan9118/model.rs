@@ -315,7 +315,8 @@ impl Model {
             regs::RX_DROP => core::mem::take(&mut self.dropped),
             regs::E2P_CMD if self.loading > 0 => regs::EEPROM_BUSY,
             regs::TX_CFG => {
-                u32::from(self.is_sending) * regs::TX_ON | u32::from(self.tx_stopping > 0) * regs::TX_STOP
+                let bit = |is_on, bit| if is_on { bit } else { 0 };
+                bit(self.is_sending, regs::TX_ON) | bit(self.tx_stopping > 0, regs::TX_STOP)
             }
             regs::MAC_CSR_DATA => self.csr_data,
             regs::INT_STS => {
