@@ -42,7 +42,8 @@ fn look(speed: Rate) -> Option<(u32, u32)> {
         0b010 => load(R_PLL)?,
         _ => return None,
     };
-    let hz = OSCILLATOR_HZ * u64::from(pll >> 8 & 0x7f) >> (pll >> 16 & 1);
+    let multiplied_hz = OSCILLATOR_HZ * u64::from(pll >> 8 & 0x7f);
+    let hz = multiplied_hz >> (pll >> 16 & 1);
     let (first, second) = dividers(hz, speed, MOST.into())?;
     let kept = before & !(MOST << FIRST_SHIFT | MOST << SECOND_SHIFT);
     Some((before, kept | first << FIRST_SHIFT | second << SECOND_SHIFT))
