@@ -92,7 +92,8 @@ impl Addresses {
         Addresses { list: Vec::new(), dad_transmits, version: 0 }
     }
 
-    /// Adds an address, or gives a known one new lifetimes. False when the list is full.
+    /// Adds an address, or gives a known one new lifetimes, and one that DHCP gives again the network that it names now. False
+    /// when the list is full.
     pub(crate) fn add(
         &mut self,
         cidr: Cidr,
@@ -104,6 +105,10 @@ impl Addresses {
         if let Some(known) = self.list.iter_mut().find(|own| own.cidr.address() == cidr.address()) {
             known.preferred_until = preferred_until;
             known.valid_until = valid_until;
+            if known.origin == AddressOrigin::Dhcp && origin == known.origin && known.cidr != cidr {
+                known.cidr = cidr;
+                self.version = self.version.wrapping_add(1);
+            }
             return true;
         }
         if self.list.len() >= MAX_ADDRESSES {

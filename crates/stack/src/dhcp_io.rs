@@ -1,13 +1,14 @@
 //! The DHCP client's messages on the wire, and what its leases change.
 
-use crate::addresses::AddressOrigin;
+use crate::addresses::{AddressOrigin, OwnAddress};
+use crate::config::Cidr;
 use crate::dhcp::{DhcpAction, DhcpSend, Lease, MAX_MESSAGE};
 use crate::net::Priority;
 use crate::packet::must;
 use crate::packet::{IpFields, NextHop, Outgoing, Packet};
 use crate::route::Origin;
 use crate::stack::Stack;
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use linerate_nic::MacAddr;
 use linerate_wire::dhcpv4::{self, Message};
 use linerate_wire::ip::Protocol;
@@ -71,15 +72,24 @@ impl Stack {
         self.arm_autoconfiguration();
     }
 
+    /// The parameters are those of the last DHCPACK (RFC 2131 section 4.4.5), whose mask and router may be others than before.
     fn take_lease(&mut self, lease: &Lease) {
-        let known = self.net.addresses.iter().any(|own| own.cidr == lease.address);
-        if known {
-            return;
+        let ip = lease.address.address();
+        let is_other = |own: &OwnAddress| own.origin == AddressOrigin::Dhcp && own.cidr.address() != ip;
+        let other = self.net.addresses.iter().find(|own| is_other(own)).map(|own| own.cidr.address());
+        if let Some(other) = other {
+            self.forget_address(other);
         }
-        self.net.routes.remove_origin(Origin::Dhcp);
-        self.net.add_address(lease.address.address(), lease.address.prefix_len(), AddressOrigin::Dhcp);
-        if let Some(router) = lease.router {
-            self.net.add_gateway(IpAddr::V4(router), Origin::Dhcp);
+        let router = lease.router.map(IpAddr::V4);
+        let network = (lease.address.network(), None);
+        let gateway =
+            router.and_then(|router| Some((Cidr::new(Ipv4Addr::UNSPECIFIED.into(), 0)?, Some(router))));
+        if !self.net.routes.of(Origin::Dhcp).eq([network].into_iter().chain(gateway)) {
+            self.net.routes.remove_origin(Origin::Dhcp);
+        }
+        self.net.add_address(ip, lease.address.prefix_len(), AddressOrigin::Dhcp);
+        if let Some(router) = router {
+            self.net.add_gateway(router, Origin::Dhcp);
         }
     }
 

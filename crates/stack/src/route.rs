@@ -79,6 +79,11 @@ impl Routes {
         self.routes.iter()
     }
 
+    /// The routes of an origin, the longest prefix first: prefixes and gateways.
+    pub(crate) fn of(&self, origin: Origin) -> impl Iterator<Item = (Cidr, Option<IpAddr>)> {
+        self.routes.iter().filter(move |r| r.origin == origin).map(|r| (r.prefix, r.via))
+    }
+
     /// Takes over the routes of another table.
     pub(crate) fn replace(&mut self, routes: Vec<Route>) {
         self.version = self.version.wrapping_add(1);

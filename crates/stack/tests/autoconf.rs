@@ -42,17 +42,28 @@ fn dhcp_messages(frames: &[Vec<u8>]) -> Vec<(MessageType, u32, Ipv4Addr)> {
 }
 
 fn dhcp_reply(kind: MessageType, transaction_id: u32, lease_s: u32) -> Vec<u8> {
-    let router = [[10, 0, 0, 9]];
+    dhcp_reply_of(kind, transaction_id, lease_s, GIVEN, [255, 255, 255, 0], PEER4)
+}
+
+fn dhcp_reply_of(
+    kind: MessageType,
+    transaction_id: u32,
+    lease_s: u32,
+    given: Ipv4Addr,
+    mask: [u8; 4],
+    router: Ipv4Addr,
+) -> Vec<u8> {
+    let router = [router.octets()];
     let options = [
         DhcpOption::MessageType(kind),
         DhcpOption::ServerIdentifier(PEER4),
         DhcpOption::LeaseTime(lease_s),
-        DhcpOption::SubnetMask(Ipv4Addr::new(255, 255, 255, 0)),
+        DhcpOption::SubnetMask(mask.into()),
         DhcpOption::Routers(dhcpv4::Addresses::new(&router)),
     ];
     let message = dhcpv4::Builder {
         operation: dhcpv4::Operation::Reply,
-        your_ip: GIVEN,
+        your_ip: given,
         ..dhcpv4::Builder::request(transaction_id, HOST_MAC, &options)
     };
     let mut payload = vec![0; message.emitted_len()];
@@ -127,6 +138,44 @@ fn an_address_that_somebody_has_is_declined() {
     let (when, frame) = &sent.last().unwrap();
     assert_eq!(dhcp_messages(std::slice::from_ref(frame))[0].0, MessageType::Discover);
     assert!(when.as_millis() >= 10_000);
+}
+
+/// The last DHCP message that the host sends within a time.
+fn last_dhcp(bench: &mut Bench, time: Duration) -> (MessageType, u32, Ipv4Addr) {
+    let frames: Vec<_> = bench.pass(time).into_iter().map(|(_, frame)| frame).collect();
+    *dhcp_messages(&frames).last().expect("a message")
+}
+
+/// Whom the host asks for on the link to send to `to`.
+fn next_hop(bench: &mut Bench, to: &str) -> Ipv4Addr {
+    let socket = bench.host.stack.udp_bind(common::OWNER, ListenAddr { ip: None, port: 9 }, 65_536).unwrap();
+    bench.host.stack.udp_send(socket, None, to.parse().unwrap(), b"?").unwrap();
+    let sent = bench.receive();
+    bench.host.stack.udp_close(socket);
+    let asked = sent.iter().find_map(|frame| match see(frame) {
+        Seen::Arp(Operation::REQUEST, _, target) => Some(target),
+        _ => None,
+    });
+    asked.expect("it asks")
+}
+
+#[test]
+fn a_renewal_may_bring_another_mask_and_router() {
+    let mut bench = dhcp_bench();
+    lease(&mut bench, 3_600);
+    bench.pass(Duration::from_secs(10));
+    assert_eq!(next_hop(&mut bench, "10.0.1.1:53"), PEER4, "by the router");
+    // To the server, of which the host asks on the link.
+    bench.pass(Duration::from_secs(1_785));
+    bench.ask(&arp(Operation::REQUEST, PEER4, GIVEN));
+    let (kind, id, _) = last_dhcp(&mut bench, Duration::from_secs(10));
+    assert_eq!(kind, MessageType::Request);
+    let router = Ipv4Addr::new(10, 0, 9, 9);
+    let sent = bench.ask(&dhcp_reply_of(MessageType::Ack, id, 3_600, GIVEN, [255, 255, 0, 0], router));
+    assert_eq!(addresses(&bench), ["10.0.0.77/16"]);
+    assert!(sent.is_empty(), "the address is in use already: {sent:?}");
+    assert_eq!(next_hop(&mut bench, "10.0.1.1:53"), Ipv4Addr::new(10, 0, 1, 1), "on the link");
+    assert_eq!(next_hop(&mut bench, "8.8.8.8:53"), router);
 }
 
 fn slaac_bench(dad_transmits: u8) -> Bench {
