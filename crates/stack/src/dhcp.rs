@@ -7,8 +7,15 @@
 //!    │                                            │ no answer      ▼              │
 //!    ├────────────────────────────────────────────┘            RENEWING ──────────┤
 //!    │ NAK, or the lease is over                                   │ T2           │
-//!    └──────────────────────────────────────────────────────── REBINDING ─────────┘
+//!    ├──────────────────────────────────────────────────────── REBINDING ─────────┤
+//!    │ NAK, or no answer                                                          │
+//!    └─────────────────────────────────────────────────────── REBOOTING ──────────┘
 //! ```
+//!
+//! Whoever has a lease is in REBOOTING when the link comes back: there may be other servers now. Where none answers, the client
+//! begins anew, as a server may be silent about addresses that are not its own. The address stays in use until another
+//! one is given or the lease is over: RFC 2131 section 3.2, point 4, allows that. T1 and T2 do not matter meanwhile: a
+//! DISCOVER, which names the address, goes to all servers more often.
 //!
 //! Of a lease it takes the address, the mask and the first router. Replies are asked for by broadcast, because a
 //! packet to an address that is not ours yet would be dropped.
@@ -57,6 +64,7 @@ enum State {
     Bound(Lease),
     Renewing(Lease),
     Rebinding(Lease),
+    Rebooting { sent: u8 },
 }
 
 /// What the owner has to do.
@@ -88,6 +96,8 @@ pub(crate) struct DhcpSend {
 pub(crate) struct DhcpClient {
     mac: MacAddr,
     state: State,
+    /// A lease from before the link was interrupted, while it is in use and the state has none.
+    held: Option<Lease>,
     transaction_id: u32,
     began: Instant,
     next: Instant,
@@ -96,16 +106,24 @@ pub(crate) struct DhcpClient {
 impl DhcpClient {
     /// A client that begins at its first timeout.
     pub(crate) fn new(mac: MacAddr, transaction_id: u32) -> Self {
-        DhcpClient { mac, state: State::Init, transaction_id, began: Instant::ZERO, next: Instant::ZERO }
+        let (began, next) = (Instant::ZERO, Instant::ZERO);
+        DhcpClient { mac, state: State::Init, held: None, transaction_id, began, next }
     }
 
     /// When [`DhcpClient::handle_timeout`] is to be called; `None` with a lease for ever.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        (self.next != Instant::FAR_FUTURE).then_some(self.next)
+        let end = self.held.map_or(Instant::FAR_FUTURE, |lease| lease.expires_at);
+        Some(self.next.min(end)).filter(|&next| next != Instant::FAR_FUTURE)
     }
 
     /// Does what is due at `now`, one thing per call. `random` spreads retransmissions.
     pub(crate) fn handle_timeout(&mut self, now: Instant, random: u32) -> Option<DhcpAction> {
+        if let Some(lease) = self.held.take_if(|lease| now >= lease.expires_at) {
+            if matches!(self.state, State::Rebooting { .. }) {
+                self.restart(now);
+            }
+            return Some(DhcpAction::Lost(lease));
+        }
         if now < self.next {
             return None;
         }
@@ -119,9 +137,9 @@ impl DhcpClient {
             State::Selecting { sent } => {
                 self.state = State::Selecting { sent: sent.saturating_add(1) };
                 self.next = now + delay(sent, random);
-                Some(self.send(now, MessageType::Discover, None, None))
+                Some(self.send(now, MessageType::Discover, self.held_address(), None))
             }
-            State::Requesting { sent, .. } if sent >= REQUESTS => {
+            State::Requesting { sent, .. } | State::Rebooting { sent } if sent >= REQUESTS => {
                 self.state = State::Init;
                 self.handle_timeout(now, random)
             }
@@ -129,6 +147,11 @@ impl DhcpClient {
                 self.state = State::Requesting { ip, server, sent: sent + 1 };
                 self.next = now + delay(sent, random);
                 Some(self.send(now, MessageType::Request, Some(ip), Some(server)))
+            }
+            State::Rebooting { sent } => {
+                self.state = State::Rebooting { sent: sent + 1 };
+                self.next = now + delay(sent, random);
+                Some(self.send(now, MessageType::Request, self.held_address(), None))
             }
             State::Bound(lease) => {
                 self.transaction_id = self.transaction_id.wrapping_add(1);
@@ -188,7 +211,8 @@ impl DhcpClient {
                 }
                 self.bind(now, message, server)
             }
-            (State::Renewing(old) | State::Rebinding(old), MessageType::Ack) => {
+            (State::Renewing(_) | State::Rebinding(_) | State::Rebooting { .. }, MessageType::Ack) => {
+                let old = self.lease().ok_or(NotForUs)?;
                 if IpAddr::V4(message.your_ip()) != old.address.address() {
                     return Err(NotForUs);
                 }
@@ -202,7 +226,9 @@ impl DhcpClient {
                 self.restart(now);
                 Ok(None)
             }
-            (State::Renewing(old) | State::Rebinding(old), MessageType::Nak) => {
+            (State::Renewing(_) | State::Rebinding(_) | State::Rebooting { .. }, MessageType::Nak) => {
+                let old = self.lease().ok_or(NotForUs)?;
+                self.held = None;
                 self.restart(now);
                 Ok(Some(DhcpAction::Lost(old)))
             }
@@ -210,24 +236,32 @@ impl DhcpClient {
         }
     }
 
-    /// The link was interrupted: asks whatever server there is now whether the lease still stands, or begins.
+    /// The link was interrupted: asks whatever server there is now whether the lease still stands (RFC 2131 section 3.2), or
+    /// begins. It asks again as usual, as the port of a switch may not pass on the first frames.
     pub(crate) fn confirm(&mut self, now: Instant) {
-        self.state = match self.state {
-            State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease) => {
-                self.transaction_id = self.transaction_id.wrapping_add(1);
-                self.began = now;
-                State::Rebinding(lease)
-            }
-            _ => State::Init,
-        };
+        self.held = self.lease();
+        self.transaction_id = self.transaction_id.wrapping_add(1);
+        self.began = now;
+        self.state = if self.held.is_some() { State::Rebooting { sent: 0 } } else { State::Init };
         self.next = now;
+    }
+
+    /// The lease whose address is in use.
+    fn lease(&self) -> Option<Lease> {
+        match self.state {
+            State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease) => Some(lease),
+            _ => self.held,
+        }
+    }
+
+    fn held_address(&self) -> Option<Ipv4Addr> {
+        self.held.map(|lease| crate::packet::v4(lease.address.address()))
     }
 
     /// The address turned out to be in use: tells the server and starts over later (RFC 2131 section 3.1, point 5).
     pub(crate) fn decline(&mut self, now: Instant) -> Option<DhcpAction> {
-        let (State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease)) = self.state else {
-            return None;
-        };
+        let lease = self.lease()?;
+        self.held = None;
         self.state = State::Init;
         self.next = now + DECLINE_DELAY;
         let IpAddr::V4(ip) = lease.address.address() else { return None };
@@ -236,9 +270,8 @@ impl DhcpClient {
 
     /// The address is not needed any more: tells the server, once (RFC 2131 section 4.4.6). The client is at rest then.
     pub(crate) fn release(&mut self, now: Instant) -> Option<DhcpAction> {
-        let (State::Bound(lease) | State::Renewing(lease) | State::Rebinding(lease)) = self.state else {
-            return None;
-        };
+        let lease = self.lease()?;
+        self.held = None;
         self.transaction_id = self.transaction_id.wrapping_add(1);
         self.began = now;
         // From the address, to its server alone.
@@ -277,6 +310,7 @@ impl DhcpClient {
             expires_at: after(seconds),
         };
         self.state = State::Bound(lease);
+        self.held = None;
         self.next = lease.renew_at;
         Ok(Some(DhcpAction::Bound(lease)))
     }

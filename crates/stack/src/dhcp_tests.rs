@@ -113,6 +113,83 @@ fn a_lease_is_taken_renewed_rebound_and_lost() {
 }
 
 #[test]
+fn a_lease_is_confirmed_when_the_link_is_back() {
+    let (mut client, lease) = bound(800);
+    for again in [10, 500] {
+        client.confirm(at(again));
+        // As in INIT-REBOOT (RFC 2131 section 4.3.2), and again, as the first ones may be lost.
+        for after in [0, 4, 12] {
+            let (now, action) = next(&mut client);
+            let request = sent(action);
+            assert_eq!((now, request.kind), (at(again + after), MessageType::Request));
+            assert_eq!(
+                (request.client_ip, request.destination),
+                (Ipv4Addr::UNSPECIFIED, Ipv4Addr::BROADCAST)
+            );
+            assert_eq!((request.requested, request.server_id), (Some(GIVEN), None));
+        }
+        let confirmed = reply(&mut client, at(again + 13), MessageType::Ack, 800);
+        let Some(DhcpAction::Bound(new)) = confirmed else { panic!("{confirmed:?}") };
+        assert_eq!((new.address, client.poll_timeout()), (lease.address, Some(at(again + 13 + 400))));
+    }
+    // It is another network, whose server says so.
+    client.confirm(at(600));
+    let (now, _) = next(&mut client);
+    let refused = reply(&mut client, now, MessageType::Nak, 0);
+    assert!(matches!(refused, Some(DhcpAction::Lost(_))), "{refused:?}");
+    let (_, action) = next(&mut client);
+    let discover = sent(action);
+    assert_eq!((discover.kind, discover.requested), (MessageType::Discover, None));
+}
+
+#[test]
+fn a_lease_that_nobody_confirms_is_kept_while_another_is_looked_for() {
+    let (mut client, lease) = bound(100);
+    client.confirm(at(10));
+    let expected = [
+        (10, MessageType::Request),
+        (14, MessageType::Request),
+        (22, MessageType::Request),
+        (38, MessageType::Request),
+        (70, MessageType::Discover),
+        (74, MessageType::Discover),
+        (82, MessageType::Discover),
+        (98, MessageType::Discover),
+    ];
+    for (seconds, kind) in expected {
+        let (now, action) = next(&mut client);
+        let message = sent(action);
+        assert_eq!((now, message.kind, message.requested), (at(seconds), kind, Some(GIVEN)));
+    }
+    assert_eq!(next(&mut client), (at(100), DhcpAction::Lost(lease)));
+    let (now, action) = next(&mut client);
+    let message = sent(action);
+    assert_eq!((now, message.kind, message.requested), (at(130), MessageType::Discover, None));
+
+    // It ends before anybody was asked often enough.
+    let (mut client, lease) = bound(100);
+    client.confirm(at(95));
+    assert_eq!([next(&mut client).0, next(&mut client).0], [at(95), at(99)]);
+    assert_eq!(next(&mut client), (at(100), DhcpAction::Lost(lease)));
+    assert_eq!(sent(next(&mut client).1).kind, MessageType::Discover);
+}
+
+#[test]
+fn a_lease_that_waits_for_its_confirmation_is_declined_or_given_back() {
+    let (mut client, _) = bound(800);
+    client.confirm(at(5));
+    let declined = sent(client.decline(at(5)).unwrap());
+    assert_eq!((declined.kind, declined.requested), (MessageType::Decline, Some(GIVEN)));
+    assert_eq!((client.decline(at(5)), next(&mut client).0), (None, at(15)));
+
+    let (mut client, _) = bound(800);
+    client.confirm(at(5));
+    let released = sent(client.release(at(5)).unwrap());
+    assert_eq!((released.client_ip, released.destination), (GIVEN, SERVER));
+    assert_eq!((client.release(at(6)), client.poll_timeout()), (None, None));
+}
+
+#[test]
 fn refusals_start_over() {
     let (mut client, lease) = bound(800);
     let (now, _) = next(&mut client);

@@ -12,8 +12,7 @@ impl Stack {
     ///
     /// After an interruption we may be plugged in elsewhere: addresses are announced from the beginning, and probed before
     /// if they were being probed or are static ones of IPv4; routers are asked for; a lease is confirmed with whatever
-    /// server answers (as in the state REBINDING of RFC 2131 section 4.4.5, where section 3.2 would allow to start over
-    /// with INIT-REBOOT).
+    /// server answers (INIT-REBOOT, RFC 2131 section 3.2).
     /// Connections whose retransmissions had become rare send again at once: the next one might come after the user timeout.
     pub fn handle_link(&mut self, now: Instant, is_up: bool) {
         self.set_now(now);

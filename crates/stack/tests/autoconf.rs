@@ -178,6 +178,40 @@ fn a_renewal_may_bring_another_mask_and_router() {
     assert_eq!(next_hop(&mut bench, "8.8.8.8:53"), router);
 }
 
+fn interrupt_link(bench: &mut Bench) {
+    bench.host.stack.handle_link(bench.now, false);
+    bench.host.stack.handle_link(bench.now, true);
+}
+
+#[test]
+fn a_lease_that_nobody_confirms_when_the_link_is_back_is_used_until_there_is_another() {
+    let mut bench = dhcp_bench();
+    lease(&mut bench, 3_600);
+    bench.pass(Duration::from_secs(10));
+    let before = bench.host.stack.counters().dhcp_out;
+    interrupt_link(&mut bench);
+    // The server hears the third question only.
+    let (kind, id, ip) = last_dhcp(&mut bench, Duration::from_secs(20));
+    assert_eq!((kind, ip), (MessageType::Request, Ipv4Addr::UNSPECIFIED));
+    assert_eq!(bench.host.stack.counters().dhcp_out, before + 3);
+    bench.ask(&dhcp_reply(MessageType::Ack, id, 3_600));
+    bench.pass(Duration::from_secs(1_790));
+    bench.ask(&arp(Operation::REQUEST, PEER4, GIVEN));
+    assert_eq!(last_dhcp(&mut bench, Duration::from_secs(20)).2, GIVEN, "T1");
+    // A server of another network does not say that the address is wrong there.
+    interrupt_link(&mut bench);
+    let (kind, id, _) = last_dhcp(&mut bench, Duration::from_secs(70));
+    assert_eq!(kind, MessageType::Discover);
+    assert_eq!(addresses(&bench), ["10.0.0.77/24"]);
+    let (other, router) = (Ipv4Addr::new(10, 5, 0, 7), Ipv4Addr::new(10, 5, 0, 1));
+    let reply = |kind| dhcp_reply_of(kind, id, 3_600, other, [255, 255, 255, 0], router);
+    bench.ask(&reply(MessageType::Offer));
+    bench.ask(&reply(MessageType::Ack));
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(addresses(&bench), ["10.5.0.7/24"]);
+    assert_eq!(next_hop(&mut bench, "10.0.0.1:53"), router);
+}
+
 fn slaac_bench(dad_transmits: u8) -> Bench {
     Bench::new(StackConfig { slaac: true, dad_transmits, ..StackConfig::default() })
 }
