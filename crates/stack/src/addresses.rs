@@ -15,8 +15,9 @@
 //! Departures: probes start at once instead of after a random delay, and ARP probes are two, half a second apart,
 //! instead of three within 3 to 7 s: a server that takes 7 s to come up is not worth the rarer collision. A static IPv4
 //! address is used while it is being probed, as RFC 4429 allows for IPv6, and its probes are closer together. It is not
-//! announced before they are over: an announcement would take over the traffic of whoever has it. An IPv6 address that is
-//! not to be probed is not advertised either until the link comes back: it is for networks that have nobody else.
+//! announced before they are over: an announcement would take over the traffic of whoever has it. When the link comes back,
+//! maybe to another network, that holds for every address that was in use. An IPv6 address that is not to be probed is not
+//! advertised either until the link comes back: it is for networks that have nobody else.
 
 use crate::config::Cidr;
 use alloc::vec::Vec;
@@ -29,7 +30,7 @@ use linerate_wire::units::Instant;
 pub(crate) const MAX_ADDRESSES: usize = 32;
 const ARP_PROBES: u8 = 2;
 const ARP_PROBE_INTERVAL: Duration = Duration::from_millis(500);
-/// The same for a static address: until the announcement, those who know our address of an earlier start do not reach us.
+/// The same for an address that is used meanwhile: until the announcement, those who know our address of an earlier start do not reach us.
 const STATIC_PROBE_INTERVAL: Duration = Duration::from_millis(200);
 /// RFC 5227 section 1.1: ANNOUNCE_NUM and ANNOUNCE_INTERVAL. For IPv6 within the bounds of RFC 4861 section 7.2.6.
 const ANNOUNCEMENTS: u8 = 2;
@@ -59,6 +60,8 @@ pub(crate) struct OwnAddress {
     pub(crate) cidr: Cidr,
     pub(crate) origin: AddressOrigin,
     phase: Phase,
+    /// It is used while it is being probed.
+    is_optimistic: bool,
     /// When the phase goes on.
     next: Option<Instant>,
     pub(crate) preferred_until: Option<Instant>,
@@ -82,12 +85,12 @@ pub(crate) enum AddressAction {
 pub(crate) struct Addresses {
     list: Vec<OwnAddress>,
     dad_transmits: u8,
-    /// Changes with the set of addresses.
+    /// Changes with the set of addresses, with what may be used of it, and with what is unconfirmed.
     version: u32,
 }
 
 impl Addresses {
-    /// An empty list; IPv6 addresses will be probed so often, static IPv4 addresses if that is not 0.
+    /// An empty list; IPv6 addresses will be probed so often, static IPv4 addresses if that is not 0, those of DHCP always.
     pub(crate) fn new(dad_transmits: u8) -> Self {
         Addresses { list: Vec::new(), dad_transmits, version: 0 }
     }
@@ -115,12 +118,14 @@ impl Addresses {
             return false;
         }
         let phase = match cidr.address() {
-            _ if origin == AddressOrigin::Dhcp || self.dad_transmits > 0 => Phase::Probing { sent: 0 },
+            _ if is_probed(origin, self.dad_transmits) => Phase::Probing { sent: 0 },
             IpAddr::V4(_) => Phase::Announcing { sent: 0 },
             IpAddr::V6(_) => Phase::Ready,
         };
         self.version = self.version.wrapping_add(1);
-        self.list.push(OwnAddress { cidr, origin, phase, next: Some(now), preferred_until, valid_until });
+        let is_optimistic = origin == AddressOrigin::Static && cidr.address().is_ipv4();
+        let next = Some(now);
+        self.list.push(OwnAddress { cidr, origin, phase, is_optimistic, next, preferred_until, valid_until });
         true
     }
 
@@ -141,7 +146,7 @@ impl Addresses {
         }
     }
 
-    /// A number that changes with the set of addresses and with what may be used of it.
+    /// A number that changes with the set of addresses, with what may be used of it, and with what is unconfirmed.
     pub(crate) fn version(&self) -> u32 {
         self.version
     }
@@ -151,15 +156,16 @@ impl Addresses {
         self.list.iter().filter(|own| own.is_usable()).map(|own| own.cidr.address())
     }
 
-    /// Probes what is being probed or can be used meanwhile, and announces the others, from the beginning.
+    /// Probes from the beginning what is probed at all, and announces the others. What was in use stays so.
     pub(crate) fn start_over(&mut self, now: Instant) {
+        self.version = self.version.wrapping_add(1);
         for own in &mut self.list {
-            let is_probed = own.is_optimistic() && self.dad_transmits > 0;
+            own.is_optimistic = own.is_usable();
             own.phase = match own.phase {
                 Phase::Probing { .. } => Phase::Probing { sent: 0 },
                 // Nobody has been told yet that it can be used.
                 Phase::Ready if own.next.is_some() => continue,
-                _ if is_probed => Phase::Probing { sent: 0 },
+                _ if is_probed(own.origin, self.dad_transmits) => Phase::Probing { sent: 0 },
                 _ => Phase::Announcing { sent: 0 },
             };
             own.next = Some(now);
@@ -236,9 +242,9 @@ impl Addresses {
         }
         let dad_transmits = self.dad_transmits;
         let own = self.list.iter_mut().find(|own| own.next.is_some_and(|next| next <= now))?;
-        let was_usable = own.is_usable();
+        let was_unconfirmed = own.is_unconfirmed();
         let action = own.advance(dad_transmits, now);
-        if own.is_usable() != was_usable {
+        if own.is_unconfirmed() != was_unconfirmed {
             self.version = self.version.wrapping_add(1);
         }
         Some(action)
@@ -255,19 +261,14 @@ impl OwnAddress {
         matches!(self.phase, Phase::Probing { .. })
     }
 
-    /// Whether it is used while it is being probed.
-    fn is_optimistic(&self) -> bool {
-        self.origin == AddressOrigin::Static && self.cidr.address().is_ipv4()
-    }
-
     fn is_usable(&self) -> bool {
-        !self.is_unconfirmed() || self.is_optimistic()
+        !self.is_unconfirmed() || self.is_optimistic
     }
 
     fn advance(&mut self, dad_transmits: u8, now: Instant) -> AddressAction {
         let ip = self.cidr.address();
         let (probes, interval) = match ip {
-            IpAddr::V4(_) if self.is_optimistic() => (ARP_PROBES, STATIC_PROBE_INTERVAL),
+            IpAddr::V4(_) if self.is_optimistic => (ARP_PROBES, STATIC_PROBE_INTERVAL),
             IpAddr::V4(_) => (ARP_PROBES, ARP_PROBE_INTERVAL),
             IpAddr::V6(_) => (dad_transmits, SOLICIT_INTERVAL),
         };
@@ -294,6 +295,11 @@ impl OwnAddress {
         self.next = (!is_last).then(|| now + ANNOUNCE_INTERVAL);
         AddressAction::Announce(ip)
     }
+}
+
+/// Whether addresses of this origin are probed where those of IPv6 are probed so often.
+fn is_probed(origin: AddressOrigin, dad_transmits: u8) -> bool {
+    origin == AddressOrigin::Dhcp || dad_transmits > 0
 }
 
 /// Whether an address is of link scope only.
@@ -369,8 +375,18 @@ mod tests {
         let expected = [(0, AddressAction::Probe(ip)), (1_000, ready), (1_000, announce), (3_000, announce)];
         assert_eq!(run(&mut addresses), expected, "told once, announced twice");
         assert!(addresses.is_ours(ip) && addresses.link_local().is_some());
+        // When the link was away, it is used meanwhile.
         addresses.start_over(at(10_000));
-        assert_eq!(run(&mut addresses), [(10_000, announce), (12_000, announce)]);
+        assert!(addresses.is_ours(ip) && addresses.is_unconfirmed(ip) && !addresses.is_probing(ip));
+        let expected = [(10_000, AddressAction::Probe(ip)), (11_000, announce), (13_000, announce)];
+        assert_eq!(run(&mut addresses), expected);
+        // But not if it never was.
+        let mut addresses = Addresses::new(1);
+        addresses.add(cidr("fe80::1/64"), AddressOrigin::LinkLocal, None, None, at(0));
+        assert_eq!(addresses.poll_action(at(0)), Some(AddressAction::Probe(ip)));
+        addresses.start_over(at(500));
+        assert!(addresses.is_probing(ip));
+        assert_eq!(run(&mut addresses)[1], (1_500, ready));
 
         let mut addresses = Addresses::new(0);
         addresses.add(cidr("fe80::1/64"), AddressOrigin::LinkLocal, None, None, at(0));
@@ -385,6 +401,11 @@ mod tests {
         let seen: Vec<u64> = run(&mut addresses).iter().map(|(ms, _)| *ms).collect();
         assert_eq!(seen, [0, 500, 1_000, 1_000, 3_000], "two probes, ready, two announcements");
         assert!(addresses.is_ours(ip));
+        addresses.start_over(at(10_000));
+        assert!(addresses.is_ours(ip) && addresses.is_unconfirmed(ip));
+        let (probe, announce) = (AddressAction::Probe(ip), AddressAction::Announce(ip));
+        let expected = [(10_000, probe), (10_200, probe), (10_400, announce), (12_400, announce)];
+        assert_eq!(run(&mut addresses), expected);
     }
 
     #[test]

@@ -157,8 +157,8 @@ pub struct StackConfig {
     /// neighbour discovery. Default: on.
     pub ipv6: bool,
     /// Neighbour solicitations sent before an IPv6 address is used, one second each (RFC 4862 section 5.1); 0 uses
-    /// addresses at once. Unless it is 0, static IPv4 addresses are probed too, while they are used (RFC 5227).
-    /// One that somebody has is given up. Default: 1.
+    /// addresses at once. Unless it is 0, static IPv4 addresses are probed too, while they are used (RFC 5227), and when the
+    /// link comes back all of them. One that somebody has is given up. Default: 1.
     pub dad_transmits: u8,
     /// Most memory that sockets may hold, in bytes: received data by the buffers it holds, queued data by its length.
     /// See [`crate::memory`] for what happens on the way there. At least [`crate::memory::LEAST_MEMORY`], 16 KiB.

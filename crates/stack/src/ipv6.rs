@@ -80,7 +80,9 @@ impl Stack {
         link_group: bool,
     ) -> Option<bool> {
         let addresses = &self.net.addresses;
-        if source == destination || addresses.is_ours(IpAddr::V6(source)) {
+        // Whoever has an address that is being probed says so from it, to a group (RFC 4861 section 7.2.4).
+        let is_rival = || destination.is_multicast() && addresses.is_unconfirmed(IpAddr::V6(source));
+        if source == destination || addresses.is_ours(IpAddr::V6(source)) && !is_rival() {
             self.net.counters.drop_land += 1;
             return None;
         }

@@ -10,9 +10,9 @@ use linerate_wire::units::Instant;
 impl Stack {
     /// The link went up or down.
     ///
-    /// After an interruption we may be plugged in elsewhere: addresses are announced from the beginning, and probed before
-    /// if they were being probed or are static ones of IPv4; routers are asked for; a lease is confirmed with whatever
-    /// server answers (INIT-REBOOT, RFC 2131 section 3.2).
+    /// After an interruption we may be plugged in elsewhere: addresses are probed and announced from the beginning, and used
+    /// meanwhile if they were in use (RFC 5227 section 2.1, RFC 4862 section 5.4); routers are asked for; a lease is confirmed
+    /// with whatever server answers (INIT-REBOOT, RFC 2131 section 3.2).
     /// Connections whose retransmissions had become rare send again at once: the next one might come after the user timeout.
     pub fn handle_link(&mut self, now: Instant, is_up: bool) {
         self.set_now(now);

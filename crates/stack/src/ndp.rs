@@ -77,7 +77,7 @@ impl Stack {
         overrides: bool,
     ) {
         let ip = IpAddr::V6(target);
-        if self.net.addresses.is_probing(ip) {
+        if self.net.addresses.is_unconfirmed(ip) {
             self.net.counters.dad_conflicts += 1;
             self.lose_address(ip, mac);
             return;
@@ -95,7 +95,8 @@ impl Stack {
         let message = Message::NeighbourAdvertisement {
             router: false,
             solicited: !destination.is_multicast(),
-            overrides: true,
+            // Nobody is to be taken away an address of which it is open whose it is (RFC 4429 section 3.3).
+            overrides: !self.net.addresses.is_unconfirmed(IpAddr::V6(target)),
             target,
         };
         let own = self.net.config.mac;

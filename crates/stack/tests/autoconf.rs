@@ -292,7 +292,7 @@ fn an_ipv6_address_is_advertised_when_it_is_usable_and_when_the_link_is_back() {
     bench.host.stack.handle_link(back, false);
     bench.host.stack.handle_link(back, true);
     let sent = bench.pass(Duration::from_secs(10));
-    assert_eq!(unsolicited(&sent, LINK_LOCAL), [0, 2_000].map(|after| back.as_millis() + after));
+    assert_eq!(unsolicited(&sent, LINK_LOCAL), [1_000, 3_000].map(|after| back.as_millis() + after));
     // Without probes, only then.
     let mut bench = slaac_bench(0);
     let sent = bench.pass(Duration::from_secs(10));
@@ -362,6 +362,42 @@ fn a_static_ipv4_address_that_somebody_has_is_given_up() {
     bench.host.stack.handle_link(back, true);
     bench.ask(&arp(Operation::REPLY, HOST4, Ipv4Addr::UNSPECIFIED));
     assert!(addresses(&bench).is_empty());
+}
+
+#[test]
+fn what_somebody_has_when_the_link_is_back_is_given_up() {
+    let mut bench = dhcp_bench();
+    lease(&mut bench, 3_600);
+    bench.pass(Duration::from_secs(10));
+    interrupt_link(&mut bench);
+    let probe = Seen::Arp(Operation::REQUEST, Ipv4Addr::UNSPECIFIED, GIVEN);
+    let sent = bench.pass(Duration::from_millis(300));
+    assert!(
+        arps(&sent).iter().all(|(_, seen)| *seen == probe) && arps(&sent).len() == 2,
+        "{:?}",
+        arps(&sent)
+    );
+    assert_eq!(addresses(&bench), ["10.0.0.77/24"], "in use meanwhile");
+    let sent = bench.ask(&arp(Operation::REPLY, GIVEN, Ipv4Addr::UNSPECIFIED));
+    assert_eq!(dhcp_messages(&sent)[0].0, MessageType::Decline);
+    assert!(addresses(&bench).is_empty());
+
+    let mut bench = slaac_bench(1);
+    bench.pass(Duration::from_secs(10));
+    interrupt_link(&mut bench);
+    let sent = bench.pass(Duration::from_millis(300));
+    assert!(icmp6(&sent).iter().any(|&(_, kind)| kind == 135), "{:?}", icmp6(&sent));
+    assert_eq!(addresses(&bench), [format!("{LINK_LOCAL}/64")], "in use meanwhile");
+    // Who asks for it is answered, but keeps what he knows (RFC 4429 section 3.3).
+    let question = Message::NeighbourSolicitation { target: LINK_LOCAL };
+    let option = [NdpOption::SourceLinkLayer(PEER_MAC)];
+    let answers = bench.ask(&ndp(question, &option, ROUTER, ipv6::solicited_node(LINK_LOCAL)));
+    let answers = payloads(&answers, Protocol::ICMPV6);
+    assert_eq!((answers[0][0], answers[0][4]), (136, 0x40), "solicited, without override");
+    bench.ask(&advertisement_to_all(LINK_LOCAL));
+    assert!(addresses(&bench).is_empty());
+    assert_eq!(bench.host.stack.counters().dad_conflicts, 1);
+    assert_eq!(unsolicited(&bench.pass(Duration::from_secs(10)), LINK_LOCAL), []);
 }
 
 fn advertisement_to_all(target: Ipv6Addr) -> Vec<u8> {
