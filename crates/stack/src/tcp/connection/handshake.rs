@@ -204,7 +204,9 @@ impl Connection {
         }
         self.take_syn(now, segment, 0);
         if !has_ack {
-            // Both sides opened at once: our SYN again, now with an ACK.
+            // Both sides opened at once: our SYN again, now with an ACK. It does not wait until the device reports the one without,
+            // as nothing polls for it then.
+            self.give_device_up(now);
             self.follow(now, Event::Syn);
             self.handshake.syn_due = true;
             return Outcome::Accepted;

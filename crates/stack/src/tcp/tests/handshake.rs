@@ -4,6 +4,7 @@ use super::solo::{ACK, FIN, FIN_ACK, RST, SYN, SYN_ACK, Solo, ms, offer};
 use super::world::{Network, World};
 use super::{addr, config, resources};
 use crate::tcp::{Config, Connection, DropReason, Outcome, SegmentIn, State};
+use alloc::vec::Vec;
 use core::time::Duration;
 use linerate_transport::{BufferSize, CloseReason, ConnState, Ready, SocketOptions};
 use linerate_wire::tcp::{Flags, Options, SeqNumber, Timestamps};
@@ -122,6 +123,21 @@ fn simultaneous_open() {
     assert_eq!(solo.connection.tcp_state(), State::Established);
     solo.send(10);
     assert_eq!(solo.lengths(), [(0, 10)]);
+}
+
+#[test]
+fn the_syn_ack_of_a_simultaneous_open_does_not_wait_for_the_device() {
+    let mut solo = Solo::active(config());
+    solo.limits.completions = true;
+    assert_eq!(solo.output()[0].flags, SYN);
+    let _ = solo.input_with(SYN, -1, 0, 0, offer(true, false));
+    let sent = solo.output();
+    assert_eq!(sent.iter().map(|segment| segment.flags).collect::<Vec<_>>(), [SYN_ACK]);
+    solo.report_up_to(2);
+    assert!(solo.output().is_empty());
+    assert_eq!(solo.input(SYN_ACK, -1, 0, 0), Outcome::Accepted);
+    assert_eq!(solo.connection.tcp_state(), State::Established);
+    assert!(solo.output().is_empty());
 }
 
 #[test]
