@@ -21,6 +21,8 @@ const MAX_PREFIXES: usize = 8;
 /// RFC 4861 section 10: MAX_RTR_SOLICITATIONS and RTR_SOLICITATION_INTERVAL.
 const SOLICITATIONS: u8 = 3;
 const SOLICITATION_INTERVAL: Duration = Duration::from_secs(4);
+/// Between the questions of a host without a router after those.
+const RESUMED: Duration = Duration::from_secs(60);
 /// RFC 4862 section 5.5.3(e): unauthenticated advertisements cannot shorten a lifetime below this.
 const TWO_HOURS: Duration = Duration::from_secs(7_200);
 
@@ -88,6 +90,8 @@ impl Stack {
                 _ => {}
             }
         }
+        // The last router may have taken its leave.
+        self.resume_solicitations();
         self.arm_autoconfiguration();
     }
 
@@ -195,16 +199,15 @@ impl Stack {
             let (prefix, _) = self.slaac.prefixes.remove(at);
             self.net.routes.remove(prefix, None, Origin::RouterAdvertisement);
         }
-        if self.slaac.is_enabled && self.slaac.routers.is_empty() && self.slaac.next_solicitation.is_none() {
-            self.resume_solicitations();
-        }
+        self.resume_solicitations();
     }
 
-    /// The last router went: ask again, once, some time later; an advertisement ends it.
+    /// Without a router it is asked again, once, some time later; the advertisement of one ends it.
     fn resume_solicitations(&mut self) {
-        if self.slaac.solicited >= SOLICITATIONS {
-            self.slaac.solicited = SOLICITATIONS - 1;
-            self.slaac.next_solicitation = Some(self.net.now + Duration::from_secs(60));
+        let slaac = &mut self.slaac;
+        if slaac.is_enabled && slaac.routers.is_empty() && slaac.next_solicitation.is_none() {
+            slaac.solicited = SOLICITATIONS - 1;
+            slaac.next_solicitation = Some(self.net.now + RESUMED);
         }
     }
 }

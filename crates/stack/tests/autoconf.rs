@@ -416,6 +416,23 @@ fn routers_are_solicited_three_times() {
 }
 
 #[test]
+fn routers_are_asked_for_again_when_the_last_one_went() {
+    for takes_leave in [false, true] {
+        let mut bench = slaac_bench(0);
+        bench.pass(Duration::from_secs(1));
+        bench.ask(&router_advertisement(30, 3_600, 1_400));
+        bench.pass(Duration::from_secs(20));
+        if takes_leave {
+            bench.ask(&router_advertisement(0, 3_600, 1_400));
+        }
+        let sent = icmp6(&bench.pass(Duration::from_secs(100)));
+        let asked: Vec<u64> = sent.iter().filter(|(_, kind)| *kind == 133).map(|(when, _)| *when).collect();
+        // A minute after the router went, and not before.
+        assert_eq!(asked, [if takes_leave { 21 + 60 } else { 31 + 60 }]);
+    }
+}
+
+#[test]
 fn an_advertisement_gives_address_route_and_mtu_until_they_expire() {
     let mut bench = slaac_bench(0);
     bench.pass(Duration::from_secs(1));
