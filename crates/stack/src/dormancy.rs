@@ -245,7 +245,7 @@ impl Conns {
     }
 
     /// Lets a connection fall asleep if it is quiet and nobody touched it since the last look; `at_once`: even if somebody did.
-    fn look(&mut self, slot: u32, now: Instant, at_once: bool) {
+    pub(crate) fn look(&mut self, slot: u32, now: Instant, at_once: bool) {
         let Some(Conn { tcp, about }) = self.table.at_mut(slot) else { return };
         let Tcp::Awake(place) = tcp else { return };
         let is_left_alone = !core::mem::take(&mut about.is_touched);
@@ -357,6 +357,10 @@ impl Tcp {
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.ask(Connection::poll_timeout, Dormant::poll_timeout).flatten()
+    }
+
+    pub(crate) fn path_mss(&self) -> Option<u16> {
+        self.ask(Connection::path_mss, Dormant::path_mss)
     }
 
     pub(crate) fn time_wait_end(&self) -> Option<Instant> {

@@ -5,8 +5,10 @@
 
 use crate::addresses::AddressOrigin;
 use crate::config::Cidr;
+use crate::conns::Conn;
 use crate::route::Origin;
 use crate::stack::Stack;
+use crate::tcp_input::tcp_mss;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr};
 use core::time::Duration;
@@ -83,8 +85,7 @@ impl Stack {
                 NdpOption::Mtu(mtu) => {
                     let mtu = usize::try_from(mtu).unwrap_or(usize::MAX);
                     if (ipv6::MIN_MTU..=self.net.config.mtu).contains(&mtu) {
-                        self.net.paths.set_link_mtu6(mtu);
-                        self.net.datagram_paths.set_link_mtu6(mtu);
+                        self.set_link_mtu6(mtu);
                     }
                 }
                 _ => {}
@@ -93,6 +94,40 @@ impl Stack {
         // The last router may have taken its leave.
         self.resume_solicitations();
         self.arm_autoconfiguration();
+    }
+
+    /// The link carries IPv6 packets of up to `mtu` bytes. If that is less than before, connections send shorter segments from now
+    /// on: nobody tells of longer ones that are lost on the link.
+    pub(crate) fn set_link_mtu6(&mut self, mtu: usize) {
+        let any = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+        let before = self.net.paths.link_mtu(any);
+        self.net.paths.set_link_mtu6(mtu);
+        self.net.datagram_paths.set_link_mtu6(mtu);
+        if mtu < before {
+            for slot in 0..self.net.config.max_connections as u32 {
+                self.shorten_segments6(slot, tcp_mss(any, mtu));
+            }
+        }
+    }
+
+    /// A connection over IPv6 sends segments of up to `mss` bytes from now on. One that sleeps goes on sleeping: there may be very
+    /// many.
+    fn shorten_segments6(&mut self, slot: u32, mss: u16) {
+        let is_longer = |conn: &Conn| {
+            conn.in_demux && !conn.flow.ends().1.is_ipv4() && conn.tcp.path_mss().is_some_and(|old| old > mss)
+        };
+        let Some(conn) = self.conns.table.at(slot).filter(|conn| is_longer(conn)) else { return };
+        let (was_asleep, now) = (conn.tcp.is_asleep(), self.net.now);
+        if let Some(conn) = self.conns.awake(slot) {
+            conn.tcp.handle_path_mss(now, mss, None);
+        }
+        if !was_asleep {
+            self.conns.sending.push(slot);
+        }
+        self.settle(slot);
+        if was_asleep {
+            self.conns.look(slot, now, true);
+        }
     }
 
     fn set_router(&mut self, router: Ipv6Addr, lifetime_s: u16) {

@@ -185,8 +185,7 @@ impl Stack {
             Kind::Link { addresses, routes, mtu6 } => {
                 self.net.addresses.replace(addresses);
                 self.net.routes.replace(routes);
-                self.net.paths.set_link_mtu6(mtu6);
-                self.net.datagram_paths.set_link_mtu6(mtu6);
+                self.set_link_mtu6(mtu6);
             }
             Kind::Neighbor { ip, mac } => {
                 let outcome = self.net.neighbors.learn(ip, mac, self.net.now);

@@ -4,17 +4,20 @@ mod common;
 
 use common::Bench;
 use common::frames::*;
-use common::peer::{Peer, answers, modern};
+use common::peer::{Peer, answers, modern, old};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use core::time::Duration;
 use linerate_nic::MacAddr;
 use linerate_stack::{AddressError, Seat, StackConfig};
-use linerate_transport::{CloseReason, ConnState, ListenAddr, ListenOptions, Transport};
+use linerate_transport::{
+    CloseReason, ConnId, ConnState, ListenAddr, ListenOptions, ListenerId, Payload, Transport,
+};
 use linerate_wire::arp::Operation;
 use linerate_wire::dhcpv4::{self, DhcpOption, MessageType};
 use linerate_wire::ethernet::EtherType;
 use linerate_wire::ip::Protocol;
 use linerate_wire::ndp::{Message, NdpOption, PrefixInformation, RouterAdvertisement};
+use linerate_wire::tcp::{Builder, Flags, Options};
 use linerate_wire::{ethernet, ipv4, ipv6, udp};
 
 const GIVEN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 77);
@@ -430,6 +433,41 @@ fn routers_are_asked_for_again_when_the_last_one_went() {
         // A minute after the router went, and not before.
         assert_eq!(asked, [if takes_leave { 21 + 60 } else { 31 + 60 }]);
     }
+}
+
+/// Opens a connection of the peer over IPv6.
+fn connect6(bench: &mut Bench, listener: ListenerId, port: u16) -> ConnId {
+    let options = Options { mss: Some(1_440), ..old() };
+    let syn = Builder { options, ..Peer::new(port, options).syn() };
+    let answer = answers(&bench.ask(&tcp6(syn, &[]))).remove(0);
+    let ack = Builder { acknowledgement: answer.seq + 1, ..Peer::new(port, old()).segment(Flags::ACK) };
+    bench.ask(&tcp6(Builder { sequence: syn.sequence + 1, ..ack }, &[]));
+    bench.host.stack.accept(listener).expect("accepted")
+}
+
+#[test]
+fn an_advertisement_of_a_smaller_mtu_reaches_open_connections() {
+    // So few connections may be that none is awake for no reason.
+    let config = common::Setup::default().config[0].clone();
+    let mut bench = Bench::new(StackConfig { slaac: true, max_connections: 64, ..config });
+    bench.receive();
+    let question = Message::NeighbourSolicitation { target: HOST6 };
+    bench.ask(&ndp(question, &[NdpOption::SourceLinkLayer(PEER_MAC)], PEER6, HOST6));
+    let listener =
+        bench.host.stack.listen(common::OWNER, ListenAddr { ip: None, port: 80 }, &ListenOptions::default());
+    let listener = listener.unwrap();
+    let asleep = connect6(&mut bench, listener, 5_000);
+    bench.pass(Duration::from_secs(5));
+    let busy = connect6(&mut bench, listener, 5_001);
+    let lengths = |frames: &[Vec<u8>]| -> Vec<usize> {
+        answers(frames).iter().map(|answer| answer.payload.len()).collect()
+    };
+    bench.host.stack.send(busy, Payload::Shared(vec![7; 4_320].into())).unwrap();
+    assert_eq!(lengths(&bench.receive()), [1_440; 3]);
+    let again = bench.ask(&router_advertisement(1_800, 3_600, 1_280));
+    assert_eq!(lengths(&again)[..3], [1_220; 3], "sent again, as much as fits");
+    bench.host.stack.send(asleep, Payload::Shared(vec![7; 2_440].into())).unwrap();
+    assert_eq!(lengths(&bench.receive()), [1_220; 2]);
 }
 
 #[test]

@@ -373,6 +373,11 @@ impl Dormant {
         self.state
     }
 
+    /// As [`Connection::path_mss`].
+    pub(crate) fn path_mss(&self) -> u16 {
+        self.path_mss
+    }
+
     /// As [`Connection::poll_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let first = self.timers.into_iter().fold(Instant::FAR_FUTURE, Instant::min);

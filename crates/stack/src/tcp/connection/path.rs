@@ -77,6 +77,11 @@ impl Connection {
         true
     }
 
+    /// The segments that the path is taken to carry, as [`super::super::Config::mss`].
+    pub(crate) fn path_mss(&self) -> u16 {
+        self.path.mss
+    }
+
     /// A segment size that a router told and that is believed since the last call; others may learn of it.
     pub fn poll_path_mss(&mut self) -> Option<u16> {
         self.path.size.news.take()
