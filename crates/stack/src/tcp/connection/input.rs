@@ -136,7 +136,8 @@ impl Connection {
     /// The checks before the ACK field: timestamp, window, RST, SYN, ACK bit.
     fn check(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
         let is_reset = segment.flags.contains(Flags::RST);
-        if !is_reset {
+        // A SYN is challenged whatever else it has (RFC 5961 section 4.2).
+        if !segment.flags.intersects(Flags::RST | Flags::SYN) {
             self.check_timestamp(now, seq, segment)?;
         }
         self.check_window(now, seq, segment)?;

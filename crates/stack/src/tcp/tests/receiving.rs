@@ -1,7 +1,7 @@
 //! The receiving half: acknowledgements, windows, reassembly, PAWS (RFC 9293 section 3.8, RFC 5681, RFC 2018, RFC 2883,
 //! RFC 7323).
 
-use super::solo::{ACK, FIN_ACK, Solo, ms, offer};
+use super::solo::{ACK, FIN_ACK, SYN, Solo, ms, offer};
 use super::world::{Network, World};
 use super::{config, resources, stream};
 use crate::tcp::{Config, DropReason, MemoryBudget, Outcome, Resources, State};
@@ -314,6 +314,23 @@ fn old_timestamps_are_refused() {
     solo.timestamps = false;
     let missing = solo.input_with(ACK, 300, 0, 100, Options::default());
     assert_eq!(missing, Outcome::Dropped(DropReason::NoTimestamp));
+}
+
+#[test]
+fn a_syn_is_challenged_whatever_its_timestamp() {
+    // RFC 5961 section 4.2: a peer that was restarted learns of the connection it had, also if it knows no timestamps any more.
+    let stamped = |value| Options { timestamps: Some(Timestamps { value, echo: 0 }), ..Options::default() };
+    for options in [Options::default(), stamped(1), stamped(9_000)] {
+        for at in [-500_000, -1, 0, 10, 500_000] {
+            let mut solo = Solo::established_with(config(), offer(true, true));
+            solo.timestamps = false;
+            let _ = solo.input_with(SYN, at, 0, 0, options);
+            let sent = solo.output();
+            let seen: Vec<_> = sent.iter().map(|segment| (segment.flags, segment.seq, segment.ack)).collect();
+            assert_eq!(seen, [(ACK, 0, 0)], "{options:?}, {at}");
+            assert_eq!(solo.connection.tcp_state(), State::Established);
+        }
+    }
 }
 
 #[test]

@@ -224,7 +224,8 @@ fn arrives_otherwise(start: Start, segment: &Segment, numbers: &Numbers) -> Rule
             false => rule(stay, "|ACK", "6191 2"),
         };
     }
-    if !has(Flags::RST) {
+    // RFC 5961 section 4.2: a SYN is challenged in any synchronized state.
+    if !has(Flags::RST) && (!has(Flags::SYN) || start.is_syn_received()) {
         match segment.tick {
             None => return rule(stay, "", "7323 3.2"),
             Some(tick) if tick < 0 => return rule(stay, "ACK", "7323 5.3 R1"),
