@@ -142,7 +142,7 @@ fn heap(memory: &Memory, cores: usize, limits: &Limits) -> Result<()> {
     let received = cores * count * limits.receive_buffer;
     ensure!(
         received < heap,
-        "memory.receive_buffers: {count} given, which are {received} bytes, more than this image's heap (HEAP, {heap} bytes) has"
+        "memory.receive_buffers: {count} given, which are {received} bytes, as much as this image's heap (HEAP, {heap} bytes) or more"
     );
     // The pages of sockets are half of what they may hold.
     let others = (sockets / 2).saturating_add(*trace).saturating_add(*capture).saturating_add(received);

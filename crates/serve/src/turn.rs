@@ -124,7 +124,7 @@ impl<E: Engine, F: Files, S: Service> Loop<E, F, S> {
         busy |= self.read_files();
         if self.files.has_done() {
             // What was there at once is sent while it is in the processor's cache.
-            self.hand_out_files(host);
+            busy |= self.hand_out_files(host);
         }
         let sent = self.send(host)?;
         self.now = None;

@@ -79,6 +79,7 @@ impl Stack {
         let other = self.net.addresses.iter().find(|own| is_other(own)).map(|own| own.cidr.address());
         if let Some(other) = other {
             self.forget_address(other);
+            self.abort_connections_of(other);
         }
         let router = lease.router.map(IpAddr::V4);
         let network = (lease.address.network(), None);

@@ -23,6 +23,10 @@ impl Stack {
         }
         log::info!("the link is up");
         self.net.addresses.start_over(now);
+        if !self.team.seat.is_member() {
+            // If another station had it before, we may be elsewhere now.
+            self.net.add_link_local();
+        }
         let usable: Vec<IpAddr> = self.net.addresses.usable().collect();
         for ip in usable {
             if let IpAddr::V6(ip) = ip {

@@ -120,9 +120,12 @@ impl Stack {
             Some(mac) => (target, mac),
             None => (group, MacAddr::ipv6_multicast(group)),
         };
-        let options = [NdpOption::SourceLinkLayer(own)];
+        let option = [NdpOption::SourceLinkLayer(own)];
+        // As long as it is open whose address that is, nobody is to be told that it is at ours (RFC 4429 section 3.2).
+        let is_sure = !self.net.addresses.is_unconfirmed(IpAddr::V6(source));
+        let options = if is_sure { &option[..] } else { &[] };
         let message = Message::NeighbourSolicitation { target };
-        self.send_ndp(message, &options, source, destination, NextHop::Direct(mac));
+        self.send_ndp(message, options, source, destination, NextHop::Direct(mac));
     }
 
     /// Asks whether somebody has the address that we want (RFC 4862 section 5.4.2), after joining its group so that
@@ -140,8 +143,8 @@ impl Stack {
         let own = self.net.config.mac;
         let option = [NdpOption::SourceLinkLayer(own)];
         let (source, options) = match self.net.addresses.link_local() {
-            Some(source) => (source, &option[..]),
-            None => (Ipv6Addr::UNSPECIFIED, &[][..]),
+            Some(source) if !self.net.addresses.is_unconfirmed(source.into()) => (source, &option[..]),
+            _ => (Ipv6Addr::UNSPECIFIED, &[][..]),
         };
         let next_hop = NextHop::Direct(MacAddr::ipv6_multicast(ipv6::ALL_ROUTERS));
         self.send_ndp(Message::RouterSolicitation, options, source, ipv6::ALL_ROUTERS, next_hop);

@@ -62,6 +62,13 @@ impl Stack {
         if self.team.seat.is_member() || self.forget_address(ip).is_none() {
             return false;
         }
+        self.abort_connections_of(ip);
+        true
+    }
+
+    /// Ends the connections from an address that is not ours any more.
+    pub(crate) fn abort_connections_of(&mut self, ip: IpAddr) {
+        let now = self.net.now;
         for slot in 0..self.net.config.max_connections as u32 {
             if self.conns.table.at(slot).is_some_and(|conn| conn.flow.ends().0.ip() == ip)
                 && let Some(conn) = self.conns.awake(slot)
@@ -71,7 +78,6 @@ impl Stack {
                 self.settle(slot);
             }
         }
-        true
     }
 
     /// Adds a default gateway; of several of a family the first one is used.

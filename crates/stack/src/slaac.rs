@@ -23,8 +23,9 @@ const MAX_PREFIXES: usize = 8;
 /// RFC 4861 section 10: MAX_RTR_SOLICITATIONS and RTR_SOLICITATION_INTERVAL.
 const SOLICITATIONS: u8 = 3;
 const SOLICITATION_INTERVAL: Duration = Duration::from_secs(4);
-/// Between the questions of a host without a router after those.
+/// Between the questions of a host without a router after those: at first, and, doubled each time, at most (RFC 7559 section 2).
 const RESUMED: Duration = Duration::from_secs(60);
+const RESUMED_MOST: Duration = Duration::from_secs(3_600);
 /// RFC 4862 section 5.5.3(e): unauthenticated advertisements cannot shorten a lifetime below this.
 const TWO_HOURS: Duration = Duration::from_secs(7_200);
 
@@ -35,16 +36,26 @@ pub(crate) struct Slaac {
     prefixes: Vec<(Cidr, Option<Instant>)>,
     solicited: u8,
     next_solicitation: Option<Instant>,
+    /// How long until the next question without a router.
+    patience: Duration,
 }
 
 impl Slaac {
     pub(crate) fn new(is_enabled: bool) -> Self {
-        Slaac { is_enabled, routers: Vec::new(), prefixes: Vec::new(), solicited: 0, next_solicitation: None }
+        Slaac {
+            is_enabled,
+            routers: Vec::new(),
+            prefixes: Vec::new(),
+            solicited: 0,
+            next_solicitation: None,
+            patience: RESUMED,
+        }
     }
 
     /// Begins to ask for routers at `now`, if that is wanted.
     pub(crate) fn start(&mut self, now: Instant) {
         self.solicited = 0;
+        self.patience = RESUMED;
         self.next_solicitation = self.is_enabled.then_some(now);
     }
 
@@ -142,6 +153,7 @@ impl Stack {
             (Some(at), _) => routers[at].1 = until,
             (None, 0) => {}
             (None, _) if routers.len() < MAX_ROUTERS => {
+                self.slaac.patience = RESUMED;
                 routers.push((router, until));
                 self.net.add_gateway(IpAddr::V6(router), Origin::RouterAdvertisement);
             }
@@ -242,7 +254,8 @@ impl Stack {
         let slaac = &mut self.slaac;
         if slaac.is_enabled && slaac.routers.is_empty() && slaac.next_solicitation.is_none() {
             slaac.solicited = SOLICITATIONS - 1;
-            slaac.next_solicitation = Some(self.net.now + RESUMED);
+            slaac.next_solicitation = Some(self.net.now + slaac.patience);
+            slaac.patience = (slaac.patience * 2).min(RESUMED_MOST);
         }
     }
 }

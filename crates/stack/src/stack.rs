@@ -80,10 +80,7 @@ impl Stack {
         let net = &mut self.net;
         let addresses = core::mem::take(&mut net.config.addresses);
         let gateways = core::mem::take(&mut net.config.gateways);
-        if net.config.ipv6 {
-            let link_local = IpAddr::V6(ipv6::link_local(net.config.mac));
-            net.add_address(link_local, 64, AddressOrigin::LinkLocal);
-        }
+        net.add_link_local();
         for cidr in &addresses {
             if !cidr.is_of_one_host() {
                 log::warn!("{cidr} is left out: no address that a host may have (RFC 1122 section 3.2.1.3)");
@@ -215,6 +212,14 @@ impl fmt::Debug for Stack {
 }
 
 impl Net {
+    /// Adds the link-local address that is formed from our Ethernet address, where there is IPv6 (RFC 4862 section 5.3).
+    pub(crate) fn add_link_local(&mut self) {
+        if self.config.ipv6 {
+            let link_local = IpAddr::V6(ipv6::link_local(self.config.mac));
+            self.add_address(link_local, 64, AddressOrigin::LinkLocal);
+        }
+    }
+
     /// Adds an address and the route to its network; false where there is no room.
     pub(crate) fn add_address(&mut self, ip: IpAddr, prefix_len: u8, origin: AddressOrigin) -> bool {
         let Some(cidr) = Cidr::new(ip, prefix_len) else { return false };

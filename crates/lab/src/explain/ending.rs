@@ -8,7 +8,7 @@ use linerate_wire::tcp::Flags;
 pub struct Ending {
     /// SYNs of each end, and when the first and the last passed, in nanoseconds.
     syns: [(u64, u64, u64); 2],
-    /// Whether each end sent anything else but RST.
+    /// Whether each end sent anything but SYN and RST.
     went_on: [bool; 2],
     /// Whether each end said that it has no more.
     finished: [bool; 2],

@@ -258,10 +258,13 @@ impl View {
                 self.largest[side] = most.saturating_sub(usual).max(1);
             }
         }
-        self.ending.take(side, segment);
+        let is_stale = self.is_stale(side, segment);
+        if !is_stale {
+            self.ending.take(side, segment);
+        }
         let round_trip = self.answers(side, segment);
         self.wireshark.take(side, segment);
-        if segment.has(Flags::RST) || self.is_stale(side, segment) {
+        if segment.has(Flags::RST) || is_stale {
             return;
         }
         let known = self.known(side);

@@ -143,7 +143,7 @@ impl<P: Transport> Receiver<P> {
     /// The header of a frame and how many buffers it takes; `None` if it means nothing.
     fn read_header(&self, first: &Buffer, len: usize) -> Option<(VirtioHeader, u16)> {
         let bytes = first.bytes().get(..len).filter(|bytes| bytes.len() > HEADER_LEN_MERGEABLE)?;
-        // Where nothing was agreed devices leave the field as it was, so that it is of whoever had the buffer (QEMU before 9.2).
+        // Where nothing was agreed devices leave the field as it was, so that it is of whoever had the buffer (QEMU up to 9.2).
         let count = if self.merges { u16::from_le_bytes([bytes[10], bytes[11]]) } else { 1 };
         VirtioHeader::parse(bytes, ByteOrder::Little).ok().map(|header| (header, count))
     }

@@ -74,9 +74,14 @@ impl Ecn {
         if self.echo { Flags::ECE } else { Flags::EMPTY }
     }
 
+    /// Whether these flags say that the network met congestion.
+    pub fn is_echo(&self, flags: Flags) -> bool {
+        self.agreed && flags.contains(Flags::ECE)
+    }
+
     /// Whether these flags of an acknowledgement up to `ack` ask for a reduction: once per window (section 6.1.2).
     pub fn asks_for_reduction(&self, ack: u64, flags: Flags) -> bool {
-        self.agreed && flags.contains(Flags::ECE) && !self.is_reduced(ack)
+        self.is_echo(flags) && !self.is_reduced(ack)
     }
 
     /// Whether the window was reduced within the round trip that `una` belongs to.
@@ -92,9 +97,9 @@ impl Ecn {
         }
     }
 
-    /// The reduction when `nxt` was next to be sent was taken back: the peer does not hear of it, and the next one counts.
+    /// The reduction when `nxt` was next to be sent was taken back: the peer does not hear of it if it has not, and the next one counts.
     pub fn on_undo(&mut self, nxt: u64) {
-        if self.reduced_until == nxt {
+        if nxt > 0 && self.reduced_until == nxt {
             self.reduced_until = 0;
             self.cwr_due = false;
         }

@@ -48,6 +48,8 @@ pub(super) struct Clues {
     pub fack: u64,
     /// The least round-trip time that the path has shown.
     pub least_rtt: Duration,
+    /// What arrives sooner than this after it was sent again came by its first transmission.
+    pub early: Duration,
     /// The timestamp that the peer echoes, where it tells of the oldest unacknowledged segment (RFC 3522).
     pub echo: Option<u32>,
 }
@@ -286,14 +288,11 @@ impl Scoreboard {
             self.arrive_first(start, resent.end, clues, arrivals);
             return;
         }
-        // Faster than the path ever was: it was the first transmission (RFC 8985 section 6.2 step 2).
-        if clues.now - resent.queued < clues.least_rtt {
-            if !resent.twice {
-                self.repeated.remove(start, resent.end);
-            }
-            return;
+        // An echo that is there is that of the retransmission.
+        if clues.now - resent.queued < clues.early && clues.echo.is_none() && !resent.twice {
+            self.repeated.remove(start, resent.end);
         }
-        // One that seems not to have left tells nothing: devices may report that late.
+        // Faster than the path ever was: it may have been the first transmission. One that seems not to have left tells nothing: devices may report that late.
         if let Some(left) = resent.left.filter(|&left| clues.now - left >= clues.least_rtt) {
             arrivals.see(Newest { serial: resent.serial, end: resent.end, left });
         }

@@ -96,6 +96,15 @@ fn what_answers_a_syn_with_an_older_connection_counts_for_nothing() {
         assert_eq!(found.verdict.cause, plain.verdict.cause, "{ack}: {:?}", found.verdict);
         assert!(!found.notes.iter().any(|note| note.contains("reset")), "{:?}", found.notes);
     }
+    // Nor does it hide that nobody answers.
+    let mut trace = Trace::new(1_460);
+    trace.take(0, true, Flags::SYN, 0);
+    let old = trace.take(RTT_US, false, Flags::ACK, 0);
+    (old.seq, old.ack) = (77_777, 1_000_000_000);
+    trace.take(RTT_US + 10, true, Flags::RST, 0).seq = 1_000_000_000;
+    trace.take(1_000_000, true, Flags::SYN, 0);
+    trace.take(3_000_000, true, Flags::SYN, 0);
+    assert_eq!(trace.explained().verdict.cause, Cause::NotAnswered);
 }
 
 #[test]

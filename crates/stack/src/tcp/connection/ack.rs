@@ -94,6 +94,7 @@ impl Connection {
             now,
             fack: self.loss.rack.fack(),
             least_rtt: self.loss.rack.minimum(),
+            early: self.loss.early(),
             // A duplicate is answered with an older echo (RFC 3522 section 3.2 step 5).
             echo: echo.filter(|_| news.duplicated.is_none()),
         };
@@ -229,7 +230,7 @@ impl Connection {
 
     /// Measures the round trip of our SYN.
     pub(super) fn measure_syn(&mut self, now: Instant, ack: u64, options: &Options) {
-        let clues = Clues { now, fack: 0, least_rtt: Duration::ZERO, echo: None };
+        let clues = Clues { now, fack: 0, least_rtt: Duration::ZERO, early: Duration::ZERO, echo: None };
         let mut arrivals = Arrivals::default();
         self.loss.board.acknowledge(self.sender.una, ack, &clues, &mut arrivals);
         if let Some(original) = arrivals.original {

@@ -16,6 +16,10 @@ impl Connection {
         {
             self.receiving.ack.now();
         }
+        if self.loss.recovery != Recovery::Open && self.sender.ecn.is_echo(segment.flags) {
+            // The network is congested: the reduction was necessary, whatever became of the segments.
+            self.loss.undo = None;
+        }
         if self.sender.una == self.sender.nxt || !self.sender.ecn.asks_for_reduction(ack, segment.flags) {
             return;
         }

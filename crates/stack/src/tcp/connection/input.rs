@@ -136,8 +136,12 @@ impl Connection {
     /// The checks before the ACK field: timestamp, window, RST, SYN, ACK bit.
     fn check(&mut self, now: Instant, seq: u64, segment: &SegmentIn) -> Result<(), DropReason> {
         let is_reset = segment.flags.contains(Flags::RST);
-        // A SYN is challenged whatever else it has (RFC 5961 section 4.2).
-        if !segment.flags.intersects(Flags::RST | Flags::SYN) {
+        if segment.flags.contains(Flags::SYN) && !is_reset {
+            // Whatever else it has, its sequence number included (RFC 5961 section 4.2).
+            self.challenge(now);
+            return Err(DropReason::UnexpectedSyn);
+        }
+        if !is_reset {
             self.check_timestamp(now, seq, segment)?;
         }
         self.check_window(now, seq, segment)?;
@@ -148,10 +152,6 @@ impl Connection {
             }
             self.challenge(now);
             return Err(DropReason::InexactReset);
-        }
-        if segment.flags.contains(Flags::SYN) {
-            self.challenge(now);
-            return Err(DropReason::UnexpectedSyn);
         }
         if !segment.flags.contains(Flags::ACK) {
             return Err(DropReason::NoAck);
@@ -167,7 +167,8 @@ impl Connection {
         };
         let age = state.recent.wrapping_sub(theirs.value);
         let most = self.sender.rtt.base_timeout().as_millis();
-        age > 0
+        self.handshake.sack
+            && age > 0
             && u128::from(age) <= most
             && segment.sequence_len() == 0
             && segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK

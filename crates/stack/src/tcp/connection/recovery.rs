@@ -50,7 +50,7 @@ pub(super) struct Undo {
     twice: bool,
     /// The timestamp in the first of the retransmissions since.
     stamp: Option<u32>,
-    /// What was sent before it, for ECN.
+    /// What was sent before it, for ECN; 0 where a mark had asked for a reduction already.
     until: u64,
     /// How long what was acknowledged first after a timeout had taken, if it was a first transmission.
     late: Option<Duration>,
@@ -139,6 +139,13 @@ impl LossRecovery {
         self.board.forget_assumed();
     }
 
+    /// For the scoreboard: half of the least round trip, as that may be the path's of minutes ago. Nothing after a timeout, when little is
+    /// known of the path.
+    pub(super) fn early(&self) -> Duration {
+        let is_fast = self.undo.is_some_and(|undo| undo.cause == Cause::Loss);
+        if is_fast { self.rack.minimum() / 2 } else { Duration::ZERO }
+    }
+
     /// `start..end` was sent again with this timestamp; `twice`: not for the first time.
     pub(super) fn note_repeat(&mut self, start: u64, end: u64, stamp: u32, twice: bool) {
         if self.recovery == Recovery::Open {
@@ -155,16 +162,16 @@ impl LossRecovery {
         }
     }
 
-    /// Whether nothing had been lost: the peer got everything that was sent again by the first transmission (RFC 3522,
+    /// Before this acknowledgement none was under way, if `was_open`. Whether nothing had been lost: the peer got everything that was sent again by the first transmission (RFC 3522,
     /// RFC 3708), or what seemed lost arrived before it was sent again.
-    fn was_in_vain(&self, news: &News) -> bool {
+    fn was_in_vain(&self, was_open: bool, news: &News) -> bool {
         let Some(undo) = self.undo else { return false };
         let told = news.advance > 0 || news.duplicated.is_some();
         let in_vain = match undo.cause {
             Cause::Loss => (told || news.arrivals.delivered > 0) && self.board.next_lost().is_none(),
             Cause::Timeout => told,
         };
-        (in_vain && self.board.repeated_in_vain()) || self.came_first(&undo, news)
+        (in_vain && self.board.repeated_in_vain()) || (!was_open && self.came_first(&undo, news))
     }
 
     /// Whether what moved the acknowledgement had been sent before anything was sent again, and nothing that was sent again can move it
@@ -216,6 +223,7 @@ impl Connection {
 
     /// Finds losses; enters, steers, leaves or takes back a recovery.
     pub(super) fn recover(&mut self, now: Instant, news: &mut News) {
+        let was_open = self.loss.recovery == Recovery::Open;
         if news.advance > 0 {
             news.settled = self.recover_on_advance(now, news.advance);
         }
@@ -228,7 +236,7 @@ impl Connection {
             // Else it answers a retransmission, and it was an acknowledgement before it that was lost.
             self.loss.note_delay(now, &news.arrivals);
         }
-        if self.frto_decides(news) || self.loss.was_in_vain(news) {
+        if self.frto_decides(news) || self.loss.was_in_vain(was_open, news) {
             self.undo(now);
         }
         if matches!(self.loss.recovery, Recovery::Fast { .. }) {
@@ -352,7 +360,9 @@ impl Connection {
 
     /// From here on it is watched whether the reduction for `cause` was necessary.
     fn begin_episode(&mut self, cause: Option<Cause>) {
-        let until = self.sender.nxt;
+        // A timeout may follow a mark, whose reduction stays.
+        let is_marked = cause == Some(Cause::Timeout) && self.sender.ecn.is_reduced(self.sender.una);
+        let until = if is_marked { 0 } else { self.sender.nxt };
         self.loss.undo = cause.map(|cause| Undo { cause, twice: false, stamp: None, until, late: None });
         self.loss.board.watch_repeats();
         self.loss.loss_probe.forget();
@@ -384,6 +394,10 @@ impl Connection {
     /// Takes the reduction back (RFC 4015).
     fn undo(&mut self, now: Instant) {
         let Some(undo) = self.loss.undo.take() else { return };
+        if self.loss.board.next_lost().is_some() {
+            // What is taken back with the rest may be lost all the same, and no other acknowledgement come.
+            self.timers.set(Timer::Reorder, now);
+        }
         self.loss.board.restore();
         self.loss.recovery = Recovery::Open;
         self.loss.frto = Frto::Off;

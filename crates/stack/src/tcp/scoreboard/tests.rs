@@ -13,7 +13,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn clues(now: u64) -> Clues {
-    Clues { now: at(now), fack: 0, least_rtt: Duration::ZERO, echo: None }
+    Clues { now: at(now), fack: 0, least_rtt: Duration::ZERO, early: Duration::ZERO, echo: None }
 }
 
 /// A board with `count` segments that left, one each millisecond from 1 on, as transmissions 1 and up.

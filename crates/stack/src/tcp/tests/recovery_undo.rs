@@ -1,11 +1,13 @@
 //! Spurious recoveries are undone (RFC 3522, RFC 3708, RFC 4015, RFC 5682).
 
 use super::config;
-use super::solo::{ACK, Solo, ms, offer};
+use super::solo::{ACK, SYN, Solo, ms, offer};
 use super::world::{Network, World};
 use crate::tcp::Config;
+use alloc::vec::Vec;
 use core::time::Duration;
-use linerate_wire::tcp::{Options, Timestamps};
+use linerate_transport::{Ecn, SocketOptions};
+use linerate_wire::tcp::{Flags, Options, Timestamps};
 
 /// An ACK that echoes what we sent `age` ago.
 fn ack_with_echo(solo: &mut Solo, ack: i64, age: u64) {
@@ -123,6 +125,84 @@ fn an_acknowledgement_that_was_overtaken_still_tells_what_arrived() {
     solo.sack(0, &[(7_240, 8_688)]);
     assert_eq!(solo.connection.details(solo.now).sacked, after);
     assert_eq!(solo.connection.counters().challenge_acks, 1);
+}
+
+#[test]
+fn a_path_that_became_shorter_proves_nothing() {
+    // The least round trip was 60 ms; the answer to what was sent again comes after 20, and its echo says so.
+    for lost_at_once in [true, false] {
+        let mut solo = Solo::passive(config(), offer(true, true));
+        assert_eq!(solo.output().len(), 1);
+        solo.pass(ms(60));
+        solo.ack(0);
+        solo.send(14_480);
+        solo.output();
+        if lost_at_once {
+            solo.time_out();
+        } else {
+            solo.pass(ms(60));
+            solo.sack(0, &[(1_448, 7_240)]);
+        }
+        assert_eq!(solo.lengths()[0], (0, 1_448));
+        solo.pass(ms(20));
+        ack_with_echo(&mut solo, 1_448, 20);
+        let counters = solo.connection.counters();
+        assert_eq!((counters.spurious_recoveries_undone, counters.spurious_timeouts_undone), (0, 0));
+    }
+}
+
+#[test]
+fn rfc_3168_a_mark_during_a_recovery_makes_it_final() {
+    for is_marked in [false, true] {
+        let config = Config { socket: SocketOptions { ecn: Ecn::Request, ..config().socket }, ..config() };
+        let mut solo = Solo::passive_with_flags(config, SYN | Flags::ECE | Flags::CWR, offer(true, true));
+        assert_eq!(solo.output().len(), 1);
+        solo.ack(0);
+        solo.send(14_480);
+        solo.output();
+        solo.pass(ms(30));
+        solo.sack(0, &[(1_448, 7_240)]);
+        assert_eq!(solo.lengths()[0], (0, 1_448));
+        if is_marked {
+            let _ = solo.input(ACK | Flags::ECE, solo.peer_next, 0, 0);
+        }
+        solo.pass(ms(10));
+        ack_with_echo(&mut solo, 7_240, 40);
+        assert_eq!(solo.connection.counters().spurious_recoveries_undone, u64::from(!is_marked));
+    }
+}
+
+#[test]
+fn what_seemed_lost_with_the_rest_is_looked_at_again_after_an_undo() {
+    let mut solo = Solo::established_with(config(), offer(true, true));
+    solo.send(7_240);
+    solo.output();
+    solo.pass(ms(40));
+    // Two are missing. The first is sent again, and then comes by its first transmission; the second is really lost.
+    solo.sack(0, &[(2_896, 7_240)]);
+    let sent = solo.lengths();
+    solo.pass(ms(1));
+    ack_with_echo(&mut solo, 1_448, 41);
+    let again: Vec<_> = sent.into_iter().chain(solo.lengths()).collect();
+    solo.fire();
+    let again: Vec<_> = again.into_iter().chain(solo.lengths()).collect();
+    assert!(again.contains(&(1_448, 1_448)), "{again:?}");
+    assert_eq!(solo.connection.counters().timeouts, 0);
+}
+
+#[test]
+fn without_sack_window_updates_that_overtook_each_other_are_no_duplicates() {
+    let mut solo = Solo::established_with(config(), offer(false, true));
+    solo.send(14_480);
+    solo.output();
+    solo.pass(ms(30));
+    solo.last_value += 10;
+    for window in [65_535, 60_000, 55_000, 50_000] {
+        solo.window = window;
+        solo.ack(0);
+        solo.last_value -= 3;
+    }
+    assert_eq!(solo.connection.counters().fast_recoveries, 0);
 }
 
 #[test]
