@@ -106,10 +106,7 @@ impl Plan {
         check_axes(text, &axes, &subject)?;
         let sample = sample(text, &file, &axes)?;
         let seeds = seeds(text, &file, &subject)?;
-        // The scenario may make sense only with values of the axes.
-        let values: Vec<_> =
-            axes.iter().map(|axis| (axis.key.clone(), axis.between(0.0).to_string())).collect();
-        let first_seed = file.first_seed.or_else(|| subject.seed(&values)).unwrap_or(1);
+        let first_seed = file.first_seed.or_else(|| subject.seed()).unwrap_or(1);
         if sample.points().saturating_mul(seeds) > MOST_ITEMS {
             let what =
                 format!("{} points of {seeds} seeds; expected at most {MOST_ITEMS} items", sample.points());

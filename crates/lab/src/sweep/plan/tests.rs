@@ -107,10 +107,6 @@ fn the_first_seed_is_the_scenarios_unless_another_is_asked_for() {
     check("", "seed = 7\n", [7, 8]);
     check("", "seed = \"18446744073709551615\"\n", [u64::MAX, 0]);
     check("first-seed = 5\n", "seed = 7\n", [5, 6]);
-    // The scenario alone makes no sense: a queue in time is one of a rate.
-    let text = "[scenario]\nworld.seed = 7\nlink.queue = \"20 ms\"\n[[scenario.flow]]\nbytes = \"1 MiB\"\n\
-                [[axis]]\nkey = \"link.rate\"\nvalues = [\"10 Mbit/s\", \"20 Mbit/s\"]\n";
-    assert_eq!(plan(text).unwrap().settings(0).1, 7);
 }
 
 /// Two transfers one after the other fill the link, and no more.
