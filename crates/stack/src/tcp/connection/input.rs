@@ -166,14 +166,14 @@ impl Connection {
             return false;
         };
         let age = state.recent.wrapping_sub(theirs.value);
-        let most = self.sender.rtt.base_timeout().as_millis();
-        self.handshake.sack
-            && age > 0
-            && u128::from(age) <= most
+        // Asked first, as it answers for the usual segment.
+        age as i32 > 0
+            && self.handshake.sack
             && segment.sequence_len() == 0
             && segment.flags & (Flags::ACK | Flags::RST) == Flags::ACK
             && seq == self.receiving.receiver.next()
             && unwrap(self.sender.una, segment.ack) <= self.sender.una
+            && u64::from(age) * 1_000_000 <= self.sender.rtt.base_timeout_ns()
             && self.life.state.is_synchronized()
     }
 
