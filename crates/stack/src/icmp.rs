@@ -313,6 +313,9 @@ impl Stack {
     pub(crate) fn run_reassembly(&mut self) {
         while let Some(expired) = self.net.reassembly.pop_expired(self.net.now) {
             self.net.counters.drop_reassembly_timeout += 1;
+            if expired.is_group {
+                continue;
+            }
             let Some(packet) = expired.quote.and_then(quoted_packet) else { continue };
             match packet.source {
                 IpAddr::V4(_) => {

@@ -120,12 +120,13 @@ impl Stack {
             protocol: header.protocol(),
             offset: usize::from(header.fragment_offset()),
             more: header.more_fragments(),
+            is_group,
             payload: header.payload(),
         };
         let net = &mut self.net;
         let outcome = net.reassembly.handle(&fragment, net.now, &mut net.counters);
         net.timers.set(Timer::Reassembly, net.reassembly.poll_timeout());
-        if let Reassembled::Complete(data) = outcome {
+        if let Reassembled::Complete { data, is_group } = outcome {
             self.receive_reassembled4(data, is_group);
         }
     }

@@ -158,6 +158,7 @@ impl Stack {
             protocol: fragment.next_header,
             offset: usize::from(fragment.offset),
             more: fragment.more,
+            is_group: packet.is_group,
             payload,
         };
         let net = &mut self.net;
@@ -169,7 +170,9 @@ impl Stack {
     fn after_fragment6(&mut self, packet: Received, outcome: Reassembled, payload_offset: usize) {
         match outcome {
             Reassembled::Nothing => {}
-            Reassembled::Complete(data) => self.receive_reassembled6(packet, data),
+            Reassembled::Complete { data, is_group } => {
+                self.receive_reassembled6(Received { is_group, ..packet }, data);
+            }
             // RFC 8200 section 4.5: the pointers are to the payload length and to the fragment offset.
             Reassembled::BadLength => {
                 self.send_parameter_problem6(&packet, Problem { code: 0, pointer: 4 });

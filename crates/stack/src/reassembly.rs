@@ -55,6 +55,8 @@ pub(crate) struct Fragment<'a> {
     pub(crate) offset: usize,
     /// More fragments follow.
     pub(crate) more: bool,
+    /// Sent to a group or to all, at the link layer or above.
+    pub(crate) is_group: bool,
     pub(crate) payload: &'a [u8],
 }
 
@@ -64,7 +66,11 @@ pub(crate) enum Reassembled {
     /// The datagram is not complete, or was dropped (and counted).
     Nothing,
     /// A complete packet from its IP header on, as if it had never been fragmented. Checksums of layer 4 are unchecked.
-    Complete(Slice),
+    Complete {
+        data: Slice,
+        /// One of its fragments at least was sent to a group.
+        is_group: bool,
+    },
     /// The fragment has a length that is no multiple of 8 (IPv6 answers with a parameter problem, RFC 8200 section 4.5).
     BadLength,
     /// The datagram would be longer than 65,535 bytes (the same).
@@ -87,6 +93,8 @@ struct Assembly {
     pieces: Vec<Piece>,
     /// Length of the payload, once the last fragment came.
     total: Option<u32>,
+    /// Whether any fragment was sent to a group.
+    is_group: bool,
     deadline: Instant,
 }
 
@@ -96,6 +104,8 @@ pub(crate) struct Expired {
     /// From the IP header on, for the ICMP error; `None` when the first fragment is missing (RFC 792, RFC 4443
     /// section 3.3).
     pub(crate) quote: Option<Slice>,
+    /// A group's: no error is sent about it (RFC 1122 section 3.2.2, RFC 4443 section 2.4(e)).
+    pub(crate) is_group: bool,
 }
 
 /// The table of incomplete datagrams.
@@ -159,6 +169,7 @@ impl Reassembly {
         }
         let Some(at) = self.find_or_begin(fragment, now, counters) else { return Reassembled::Nothing };
         let slot = &mut self.slots[at];
+        slot.is_group |= fragment.is_group;
         match slot.place(fragment, end as u32) {
             Ok(()) => {}
             Err(Refused::Overlap) => {
@@ -178,7 +189,8 @@ impl Reassembly {
         let mut done = self.slots.swap_remove(at);
         self.recycle(core::mem::take(&mut done.pieces));
         counters.datagrams_reassembled += 1;
-        Reassembled::Complete(done.finish())
+        let is_group = done.is_group;
+        Reassembled::Complete { data: done.finish(), is_group }
     }
 
     /// Takes a datagram that is too old at `now`.
@@ -188,7 +200,8 @@ impl Reassembly {
         let pieces = core::mem::take(&mut slot.pieces);
         let first = pieces.first().filter(|piece| piece.start == 0).map(|piece| piece.end);
         self.recycle(pieces);
-        Some(Expired { quote: first.map(|len| slot.packet(len as usize)) })
+        let is_group = slot.is_group;
+        Some(Expired { quote: first.map(|len| slot.packet(len as usize)), is_group })
     }
 
     fn find_or_begin(
@@ -224,6 +237,7 @@ impl Reassembly {
             protocol: fragment.protocol,
             pieces: self.spare.pop().unwrap_or_default(),
             total: None,
+            is_group: false,
             deadline: now + timeout,
         });
         Some(self.slots.len() - 1)

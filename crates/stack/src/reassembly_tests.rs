@@ -31,14 +31,21 @@ fn key(id: u32) -> FragmentKey {
 
 impl Bench {
     fn put(&mut self, id: u32, offset: usize, more: bool, payload: &[u8]) -> Reassembled {
-        let fragment =
-            Fragment { key: key(id), header: &HEADER4, protocol: Protocol::UDP, offset, more, payload };
+        let fragment = Fragment {
+            key: key(id),
+            header: &HEADER4,
+            protocol: Protocol::UDP,
+            offset,
+            more,
+            is_group: false,
+            payload,
+        };
         self.table.handle(&fragment, Instant::from_millis(u64::from(id)), &mut self.counters)
     }
 
     fn put_complete(&mut self, id: u32, offset: usize, more: bool, payload: &[u8]) -> Slice {
         match self.put(id, offset, more, payload) {
-            Reassembled::Complete(packet) => packet,
+            Reassembled::Complete { data: packet, .. } => packet,
             other => panic!("{other:?}"),
         }
     }
@@ -111,6 +118,7 @@ fn shapes_that_only_attacks_have_are_refused() {
         protocol: Protocol::TCP,
         offset,
         more,
+        is_group: false,
         payload,
     };
     for fragment in [tcp(0, true, b"0123456789abcdef"), tcp(8, true, b"01234567"), tcp(16, false, b"0123")] {
@@ -153,6 +161,7 @@ fn old_datagrams_expire_with_a_quote_of_the_first_fragment() {
         protocol: Protocol::UDP,
         offset: 0,
         more: true,
+        is_group: false,
         payload: b"01234567",
     };
     bench.table.handle(&fragment, Instant::ZERO, &mut bench.counters);
@@ -185,10 +194,11 @@ proptest! {
                 protocol: Protocol(99),
                 offset: at,
                 more: end < len,
+                is_group: false,
                 payload: &data[at..end],
             };
             match bench.table.handle(&fragment, Instant::ZERO, &mut bench.counters) {
-                Reassembled::Complete(packet) => {
+                Reassembled::Complete { data: packet, .. } => {
                     prop_assert_eq!(n + 1, cuts.len());
                     whole = Some(packet);
                 }

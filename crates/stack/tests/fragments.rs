@@ -1,0 +1,74 @@
+//! Fragments written by hand: what is answered about them, and what of them counts for the whole.
+
+mod common;
+
+use common::Bench;
+use common::frames::*;
+use core::net::Ipv4Addr;
+use core::ops::Range;
+use core::time::Duration;
+use linerate_nic::MacAddr;
+use linerate_wire::ip::Protocol;
+use linerate_wire::{ipv4, ipv6};
+
+/// Bytes `range` of `whole` in a frame.
+fn piece4(header: ipv4::Builder<'_>, whole: &[u8], range: Range<usize>) -> Vec<u8> {
+    let header = ipv4::Builder {
+        fragment_offset: range.start as u16,
+        more_fragments: range.end < whole.len(),
+        ..header
+    };
+    frame4(header, &whole[range])
+}
+
+fn piece6(header: ipv6::Builder, kind: Protocol, whole: &[u8], range: Range<usize>) -> Vec<u8> {
+    let fragment = ipv6::Fragment {
+        next_header: kind,
+        offset: range.start as u16,
+        more: range.end < whole.len(),
+        identification: 7,
+    };
+    let mut payload = vec![0; ipv6::Fragment::LEN];
+    fragment.emit(&mut payload).unwrap();
+    payload.extend_from_slice(&whole[range]);
+    frame6(ipv6::Builder { next_header: Protocol::FRAGMENT, ..header }, &payload)
+}
+
+/// The same frame to all stations.
+fn to_all(mut frame: Vec<u8>) -> Vec<u8> {
+    frame[..6].copy_from_slice(&MacAddr::BROADCAST.0);
+    frame
+}
+
+/// RFC 1122 section 3.2.2, RFC 4443 section 2.4(e).
+#[test]
+fn no_error_is_sent_about_fragments_of_which_one_went_to_a_group() {
+    let whole = echo4(&[7; 100]);
+    let piece = |range| piece4(to_host4(Protocol::ICMPV4), &whole, range);
+    let first =
+        |destination| piece4(ipv4::Builder { destination, ..to_host4(Protocol::ICMPV4) }, &whole, 0..64);
+    let first6 = |destination| {
+        piece6(ipv6::Builder { destination, ..to_host6(Protocol::ICMPV6) }, Protocol(99), &whole, 0..64)
+    };
+    let check = |frames: &[Vec<u8>], errors| {
+        let mut bench = Bench::acquainted();
+        frames.iter().for_each(|frame| assert!(bench.ask(frame).is_empty()));
+        bench.pass(Duration::from_secs(70));
+        let counters = bench.host.stack.counters();
+        assert_eq!((counters.drop_reassembly_timeout, counters.icmp_errors_out), (1, errors), "{frames:?}");
+    };
+    check(&[first(HOST4)], 1);
+    check(&[first6(HOST6)], 1);
+    check(&[first(Ipv4Addr::new(10, 0, 0, 255))], 0);
+    check(&[first6(ipv6::ALL_NODES)], 0);
+    check(&[to_all(first(HOST4))], 0);
+    check(&[to_all(first6(HOST6))], 0);
+    check(&[piece(0..32), to_all(piece(32..64))], 0);
+    // Nor about the whole.
+    let datagram = udp4(1_000, 2_000, &[7; 100]);
+    let piece = |range| piece4(to_host4(Protocol::UDP), &datagram, range);
+    let mut bench = Bench::acquainted();
+    bench.ask(&to_all(piece(0..64)));
+    assert!(bench.ask(&piece(64..108)).is_empty());
+    assert_eq!(bench.host.stack.counters().drop_udp_port, 1);
+}
