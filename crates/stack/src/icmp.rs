@@ -181,6 +181,12 @@ impl Stack {
         }
         let mut tail = packet.data;
         tail.trim_front(packet.l4 + 8);
+        // Where all but the type was zero, the update ends in the wrong one of two zeros: it computes as if something that is
+        // not zero were left (RFC 1624 section 3). Never so with a pseudo-header.
+        let mut rest = request[4..].iter().chain(tail.bytes());
+        if sum == 0 && source.is_ipv4() && request[1] == 0 && rest.all(|&byte| byte == 0) {
+            sum = 0xffff;
+        }
         let fields = IpFields::new(source, packet.source, protocol);
         let reply = Packet::new(fields, 8, |head| {
             head.copy_from_slice(&request);

@@ -115,6 +115,13 @@ fn pings_are_answered_with_their_own_bytes() {
         }
     }
     assert_eq!(bench.host.stack.counters().echo_replies, 12);
+    // Nothing but zeros: of a sum of them, the one complement that is not zero is right (RFC 1071).
+    for len in [0, 1, 56] {
+        let message = [&[8, 0, 0xf7, 0xff, 0, 0, 0, 0][..], &vec![0; len]].concat();
+        let answers = bench.ask(&frame4(to_host4(Protocol::ICMPV4), &message));
+        let [answer] = &payloads(&answers, Protocol::ICMPV4)[..] else { panic!("{len}") };
+        assert_eq!((&answer[..4], answer.len()), (&[0, 0, 0xff, 0xff][..], 8 + len));
+    }
     let mut broken = frame4(to_host4(Protocol::ICMPV4), &echo4(b"broken"));
     *broken.last_mut().unwrap() ^= 1;
     check_dropped(&mut bench, &broken, |c| c.drop_icmp_checksum);
