@@ -129,7 +129,7 @@ counters! {
     ndp_in,
     /// Neighbour discovery messages sent.
     ndp_out,
-    /// Neighbour discovery messages that break RFC 4861's rules (hop limit, addresses, lengths).
+    /// Neighbour discovery messages that break RFC 4861's rules (hop limit, addresses, lengths), or came in fragments (RFC 6980).
     drop_ndp_invalid,
     /// IPv6 addresses that turned out to be in use by others.
     dad_conflicts,

@@ -5,6 +5,7 @@
 //! as the packet that they quote is one that we have in flight (RFC 5927).
 
 use crate::egress::ip_header_len;
+use crate::ndp::is_discovery;
 use crate::net::Priority;
 use crate::packet::must;
 use crate::packet::{IpFields, Outgoing, Packet, Received, v6};
@@ -18,7 +19,7 @@ use linerate_transport::CloseReason;
 use linerate_wire::checksum::{self, Sum};
 use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::SeqNumber;
-use linerate_wire::{icmpv4, icmpv6, ipv4, ipv6, ndp};
+use linerate_wire::{icmpv4, icmpv6, ipv4, ipv6};
 
 /// ICMPv6 type of a multicast listener query (RFC 3810 section 5.1).
 const MULTICAST_QUERY: u8 = 130;
@@ -107,7 +108,7 @@ impl Stack {
             return;
         }
         let kind = packet.l4_bytes().first().copied().unwrap_or_default();
-        let is_ndp = (ndp::ROUTER_SOLICITATION..=ndp::NEIGHBOUR_ADVERTISEMENT).contains(&kind);
+        let is_ndp = is_discovery(kind);
         if (is_ndp || kind == MULTICAST_QUERY) && self.pass_to_owner(&packet) {
             return;
         }

@@ -2,6 +2,7 @@
 
 use crate::icmp::Problem;
 use crate::ingress::LinkPayload;
+use crate::ndp;
 use crate::packet::Received;
 use crate::reassembly::{Fragment, FragmentKey, Reassembled};
 use crate::stack::Stack;
@@ -119,6 +120,9 @@ impl Stack {
                 let outcome = self.take_fragment6(&received, &fragment, payload);
                 self.after_fragment6(received, outcome, offset);
             }
+            Ok(chain) if chain.is_atomic && is_discovery(&chain) => {
+                self.net.counters.drop_ndp_invalid += 1;
+            }
             Ok(chain) => {
                 let (upper, offset, protocol_offset) = (chain.upper, chain.offset, chain.next_header_offset);
                 received.protocol = upper;
@@ -218,6 +222,7 @@ impl Stack {
     fn receive_whole_chain(&mut self, mut received: Received) {
         let payload = received.data.bytes().get(HEADER_LEN..).unwrap_or_default();
         match walk(received.protocol, payload, received.is_group) {
+            Ok(chain) if is_discovery(&chain) => self.net.counters.drop_ndp_invalid += 1,
             Ok(Chain { fragment: None, upper, offset, next_header_offset, .. }) => {
                 received.protocol = upper;
                 received.l4 = offset;
@@ -232,6 +237,12 @@ impl Stack {
             }
         }
     }
+}
+
+/// Whether a chain leads to neighbour discovery, which must not come in fragments (RFC 6980 section 5): what inspects it on its way
+/// sees whole packets alone.
+fn is_discovery(chain: &Chain<'_>) -> bool {
+    chain.upper == Protocol::ICMPV6 && chain.payload.first().is_some_and(|&kind| ndp::is_discovery(kind))
 }
 
 /// Whether the first fragment's payload reaches an upper layer and holds its header.

@@ -9,8 +9,13 @@ use core::net::{IpAddr, Ipv6Addr};
 use linerate_nic::MacAddr;
 use linerate_wire::ip::Protocol;
 use linerate_wire::ipv6::{self, solicited_node};
-use linerate_wire::mld;
 use linerate_wire::ndp::{HOP_LIMIT, Message, NdpOption, Packet as NdpPacket};
+use linerate_wire::{mld, ndp};
+
+/// Whether ICMPv6 messages of this type are neighbour discovery that a host may act on.
+pub(crate) fn is_discovery(kind: u8) -> bool {
+    (ndp::ROUTER_SOLICITATION..=ndp::NEIGHBOUR_ADVERTISEMENT).contains(&kind)
+}
 
 impl Stack {
     /// Takes a message of type 133 to 136 whose checksum is right.

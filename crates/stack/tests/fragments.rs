@@ -8,7 +8,9 @@ use core::net::Ipv4Addr;
 use core::ops::Range;
 use core::time::Duration;
 use linerate_nic::MacAddr;
+use linerate_stack::Counters;
 use linerate_wire::ip::Protocol;
+use linerate_wire::ndp::{self, Message, NdpOption};
 use linerate_wire::{ipv4, ipv6};
 
 /// Bytes `range` of `whole` in a frame.
@@ -71,4 +73,28 @@ fn no_error_is_sent_about_fragments_of_which_one_went_to_a_group() {
     bench.ask(&to_all(piece(0..64)));
     assert!(bench.ask(&piece(64..108)).is_empty());
     assert_eq!(bench.host.stack.counters().drop_udp_port, 1);
+}
+
+#[test]
+fn neighbour_discovery_in_fragments_is_ignored() {
+    let message = Message::NeighbourSolicitation { target: HOST6 };
+    let options = [NdpOption::SourceLinkLayer(PEER_MAC)];
+    let mut whole = vec![0; message.emitted_len(&options)];
+    message.emit(&options, PEER6, HOST6, &mut whole).unwrap();
+    let header = ipv6::Builder { hop_limit: ndp::HOP_LIMIT, ..to_host6(Protocol::ICMPV6) };
+    let piece = |range| piece6(header, Protocol::ICMPV6, &whole, range);
+    let check = |frames: &[Vec<u8>]| {
+        let mut bench = Bench::acquainted();
+        let count = |c: &Counters| (c.ndp_in, c.drop_ndp_invalid);
+        let (taken, invalid) = count(bench.host.stack.counters());
+        frames.iter().for_each(|frame| assert!(bench.ask(frame).is_empty()));
+        assert_eq!(count(bench.host.stack.counters()), (taken, invalid + 1));
+    };
+    // An atomic fragment; two; and behind another header in them.
+    check(&[piece(0..whole.len())]);
+    check(&[piece(0..16), piece(16..whole.len())]);
+    let options = [&[Protocol::ICMPV6.0, 0, 1, 4, 0, 0, 0, 0][..], &whole].concat();
+    let piece = |range| piece6(header, Protocol::DESTINATION_OPTIONS, &options, range);
+    check(&[piece(0..options.len())]);
+    check(&[piece(0..24), piece(24..options.len())]);
 }

@@ -80,6 +80,8 @@ pub struct Chain<'a> {
     /// The fragment header, unless the packet is whole: the walk stops there, as what follows may be headers cut in
     /// pieces. Atomic fragments are whole packets and are walked on.
     pub fragment: Option<Fragment>,
+    /// Whether an atomic fragment's header was among those: neighbour discovery must not come behind one (RFC 6980 section 5).
+    pub is_atomic: bool,
     /// Offset, in bytes from the start of the IPv6 header, of the "next header" field that names `upper`: what the
     /// pointer of a parameter problem with an unrecognised upper layer is (RFC 4443 section 3.4).
     pub next_header_offset: usize,
@@ -172,6 +174,7 @@ pub fn walk(first: Protocol, payload: &[u8], multicast: bool) -> Result<Chain<'_
         payload,
         offset: HEADER_LEN,
         fragment: None,
+        is_atomic: false,
         next_header_offset: 6,
         router_alert: None,
     };
@@ -195,6 +198,7 @@ pub fn walk(first: Protocol, payload: &[u8], multicast: bool) -> Result<Chain<'_
                     chain.fragment = Some(fragment);
                     return Ok(chain);
                 }
+                chain.is_atomic = true;
             }
             kind => chain.skip(kind, multicast)?,
         }
