@@ -163,6 +163,9 @@ impl Egress {
         counters: &mut Counters,
     ) -> Emitted {
         let Some(slot) = queue.vacant() else { return Emitted::Full };
+        if routers_may_cut(packet) {
+            self.identify(packet);
+        }
         let l4 = self.l4_offset(packet.fields.destination);
         let len = packet.len();
         if let Some(offset) = packet.checksum {
@@ -184,12 +187,17 @@ impl Egress {
         Emitted::Done
     }
 
-    /// Chooses the identification and computes the checksum over the whole, which no device can do over fragments.
-    fn begin_fragments(&mut self, packet: &mut Packet) {
+    /// Chooses the identification of a packet that is cut, here or by routers.
+    fn identify(&mut self, packet: &mut Packet) {
         self.identification = self.identification.wrapping_add(1);
         // A counter per destination that nobody else can tell from another's (RFC 7739 section 5.3).
         let offset = self.hasher.hash_one(packet.fields.destination) as u32;
         packet.identification = self.identification.wrapping_add(offset);
+    }
+
+    /// Chooses the identification and computes the checksum over the whole, which no device can do over fragments.
+    fn begin_fragments(&mut self, packet: &mut Packet) {
+        self.identify(packet);
         if let Some(offset) = packet.checksum.take() {
             let mut sum = packet.fields.pseudo_header(packet.len());
             sum.add(packet.head());
@@ -234,7 +242,7 @@ impl Egress {
                 dscp: fields.tos >> 2,
                 ecn,
                 identification: packet.identification as u16,
-                dont_fragment: false,
+                dont_fragment: part.is_none() && !routers_may_cut(packet),
                 more_fragments: part.is_some_and(|part| part.more),
                 fragment_offset: part.map_or(0, |part| part.start as u16),
                 ..ipv4::Builder::new(v4(fields.source), v4(fields.destination), fields.protocol, payload_len)
@@ -500,6 +508,12 @@ struct Part {
     more: bool,
 }
 
+/// Whether routers may fragment a packet that leaves whole, over IPv4. Echo replies alone are not known again when a router
+/// says that one was too big. All others must not be fragmented, so that their identification means nothing (RFC 6864 section 4.1).
+fn routers_may_cut(packet: &Packet) -> bool {
+    packet.fields.protocol == Protocol::ICMPV4
+}
+
 /// Bytes of the IP header that we write: without options or extensions.
 pub(crate) fn ip_header_len(ip: IpAddr) -> usize {
     if ip.is_ipv4() { ipv4::MIN_HEADER_LEN } else { ipv6::HEADER_LEN }
@@ -533,65 +547,5 @@ fn is_at(end: &SocketAddr, ip: &IpAddr) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use core::net::Ipv4Addr;
-
-    #[test]
-    fn the_usual_headers_are_those_of_the_long_way() {
-        let state = KeyedState::new(&[3; 32]);
-        let (v4, v6) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), "fd00::1".parse().unwrap());
-        let mut usual = 0;
-        let mut kept = Front::NONE;
-        for (ip, vlan) in [(v4, None), (v4, Some(7)), (v6, None), (v6, Some(7))] {
-            let egress = Egress::new(MacAddr([2; 6]), vlan, state, 0);
-            let way = TcpWay { tos: 0x20, mac: MacAddr([4; 6]) };
-            for ecn in [Ecn::NotCapable, Ecn::Capable0] {
-                let mut front = Front::NONE;
-                front.make(&egress.link, &way, ecn, (ip, ip));
-                kept.make(&egress.link, &way, ecn, (ip, ip));
-                for len in (20..3_000).chain(65_400..=65_515) {
-                    let (mut short, mut long) = ([7; 160], [7; 160]);
-                    front.write(&mut long, len);
-                    if front.write_usual(&mut short, len) {
-                        assert_eq!(short, long, "{ip} {len}");
-                        usual += 1;
-                    }
-                    let mut again = [7; 160];
-                    kept.write(&mut again, len);
-                    assert_eq!(again, long, "{ip} {len}: made where another one was");
-                }
-            }
-        }
-        assert_eq!(usual, 2 * (2_980 + 116), "IPv4 without tags alone");
-    }
-
-    #[test]
-    fn headers_of_another_connection_are_kept_only_where_they_are_the_same() {
-        let mut egress = Egress::new(MacAddr([2; 6]), None, KeyedState::new(&[3; 32]), 0);
-        let local = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-        let remotes =
-            [Ipv4Addr::new(10, 0, 0, 2).into(), Ipv4Addr::new(10, 0, 0, 3).into(), IpAddr::V6(1.into())];
-        let mut state = 1_u32;
-        let mut random = |below: u32| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (state >> 16) % below
-        };
-        for _ in 0..2_000 {
-            let id = ConnId::new(random(3), 0);
-            let way = TcpWay { tos: random(2) as u8 * 0x20, mac: MacAddr([4 + random(2) as u8 * 2; 6]) };
-            let ecn = if random(2) == 0 { Ecn::NotCapable } else { Ecn::Capable0 };
-            let remote = remotes[random(3) as usize];
-            let local = if remote.is_ipv4() { local } else { IpAddr::V6(2.into()) };
-            let end = |ip| SocketAddr::new(ip, 80);
-            egress.turn_front_to(id, &way, ecn, (&end(local), &end(remote)));
-            let mut fresh = Front::NONE;
-            fresh.make(&egress.link, &way, ecn, (local, remote));
-            let (mut kept, mut made) = ([7; 160], [7; 160]);
-            egress.front.write(&mut kept, 100);
-            fresh.write(&mut made, 100);
-            assert_eq!(kept, made);
-            assert_eq!((egress.front.l4, egress.front.is_v4, egress.front.ecn), (fresh.l4, fresh.is_v4, ecn));
-        }
-    }
-}
+#[path = "egress_tests.rs"]
+mod tests;

@@ -118,7 +118,7 @@ pub(crate) struct Packet {
     pub(crate) checksum: Option<u8>,
     /// How much of the layer-4 part has left in fragments.
     pub(crate) fragmented: usize,
-    /// What the fragments have in common; chosen with the first.
+    /// What the fragments have in common, also those that routers make; chosen when the first leaves.
     pub(crate) identification: u32,
 }
 

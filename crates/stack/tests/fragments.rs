@@ -2,16 +2,17 @@
 
 mod common;
 
-use common::Bench;
 use common::frames::*;
+use common::{Bench, OWNER};
 use core::net::Ipv4Addr;
 use core::ops::Range;
 use core::time::Duration;
 use linerate_nic::MacAddr;
 use linerate_stack::Counters;
+use linerate_transport::{ListenAddr, Transport as _};
 use linerate_wire::ip::Protocol;
 use linerate_wire::ndp::{self, Message, NdpOption};
-use linerate_wire::{ipv4, ipv6};
+use linerate_wire::{icmpv4, ipv4, ipv6, tcp};
 
 /// Bytes `range` of `whole` in a frame.
 fn piece4(header: ipv4::Builder<'_>, whole: &[u8], range: Range<usize>) -> Vec<u8> {
@@ -97,4 +98,49 @@ fn neighbour_discovery_in_fragments_is_ignored() {
     let piece = |range| piece6(header, Protocol::DESTINATION_OPTIONS, &options, range);
     check(&[piece(0..options.len())]);
     check(&[piece(0..24), piece(24..options.len())]);
+}
+
+/// The only IPv4 packet among frames.
+fn only4(frames: &[Vec<u8>]) -> ipv4::Header<'_> {
+    let [frame] = frames else { panic!("{frames:?}") };
+    ipv4::Header::parse(&frame[14..]).unwrap()
+}
+
+/// RFC 6864 section 4.
+#[test]
+fn what_routers_may_fragment_has_an_identification_of_its_own() {
+    let mut bench = Bench::acquainted();
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let answers = bench.ask(&frame4(to_host4(Protocol::ICMPV4), &echo4(b"x")));
+        let answer = only4(&answers);
+        assert!(!answer.dont_fragment() && !seen.contains(&answer.identification()));
+        seen.push(answer.identification());
+    }
+    let syn =
+        tcp::Builder { flags: tcp::Flags::SYN, source_port: 5, destination_port: 6, ..Default::default() };
+    assert!(only4(&bench.ask(&tcp4(syn, &[]))).dont_fragment(), "a reset");
+    let addr = ListenAddr { ip: None, port: 7 };
+    let socket = bench.host.stack.udp_bind(OWNER, addr, 1 << 16).unwrap();
+    let send = |bench: &mut Bench| {
+        bench.host.stack.udp_send(socket, None, (PEER4, 9).into(), &[7; 1_000]).unwrap();
+        bench.receive()
+    };
+    let datagram = send(&mut bench);
+    assert!(only4(&datagram).dont_fragment());
+    // A router says what it cannot carry: from then on it comes in fragments, which it may cut again.
+    let message = icmpv4::Message::DestinationUnreachable {
+        code: icmpv4::UnreachableCode::FRAGMENTATION_NEEDED,
+        next_hop_mtu: 600,
+        quoted: icmpv4::Quoted(&datagram[0][14..14 + 28]),
+    };
+    let mut bytes = vec![0; message.emitted_len()];
+    message.emit(&mut bytes).unwrap();
+    bench.ask(&frame4(to_host4(Protocol::ICMPV4), &bytes));
+    let pieces = send(&mut bench);
+    assert_eq!(pieces.len(), 2);
+    for piece in &pieces {
+        let header = ipv4::Header::parse(&piece[14..]).unwrap();
+        assert!(header.is_fragment() && !header.dont_fragment() && header.total_len() <= 600);
+    }
 }
