@@ -23,6 +23,8 @@ use linerate_wire::{icmpv4, icmpv6, ipv4, ipv6};
 
 /// ICMPv6 type of a multicast listener query (RFC 3810 section 5.1).
 const MULTICAST_QUERY: u8 = 130;
+/// Of a redirect (RFC 4861 section 4.5).
+const REDIRECT: u8 = 137;
 
 /// What a parameter problem tells (RFC 4443 section 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -359,9 +361,7 @@ impl Stack {
         even_to_group: bool,
         message: impl for<'a> Fn(icmpv6::Quoted<'a>) -> icmpv6::Message<'a>,
     ) {
-        let is_error = packet.protocol == Protocol::ICMPV6
-            && icmpv6::Message::parse(packet.l4_bytes()).is_ok_and(|message| message.is_error());
-        let is_barred = is_error || packet.is_group && !even_to_group;
+        let is_barred = is_error6(packet.data.bytes()) || packet.is_group && !even_to_group;
         let Some(source) = self.error_source(packet, is_barred) else { return };
         let quote = quote(packet, icmpv6::MAX_ERROR_LEN - ipv6::HEADER_LEN - icmpv6::HEADER_LEN);
         let mut sum = Sum::ZERO;
@@ -402,6 +402,25 @@ fn quote(packet: &Received, most: usize) -> Slice {
     let mut quote = packet.data.clone();
     quote.truncate(most);
     quote
+}
+
+/// Whether an IPv6 packet is an ICMPv6 error or a redirect, which no error may answer (RFC 4443 section 2.4(e.1) and (e.2)), whatever
+/// headers stand before it and whether they are in order: it may be for their sake that there is something to report.
+fn is_error6(packet: &[u8]) -> bool {
+    let Ok(header) = ipv6::Header::parse_quoted(packet) else { return false };
+    let (mut kind, mut rest) = (header.next_header(), header.payload());
+    loop {
+        let len = match (kind, rest) {
+            (Protocol::ICMPV6, [kind, ..]) => return *kind < 128 || *kind == REDIRECT,
+            // Only the first fragment shows what it is.
+            (Protocol::FRAGMENT, [_, _, high, low, ..]) if (*high, *low & 0xf8) == (0, 0) => 8,
+            (Protocol::HOP_BY_HOP | Protocol::ROUTING | Protocol::DESTINATION_OPTIONS, [_, units, ..]) => {
+                (usize::from(*units) + 1) * 8
+            }
+            _ => return false,
+        };
+        (kind, rest) = (Protocol(rest[0]), rest.get(len..).unwrap_or_default());
+    }
 }
 
 /// The first fragment of an incomplete datagram as a packet to send an error about.

@@ -144,3 +144,33 @@ fn what_routers_may_fragment_has_an_identification_of_its_own() {
         assert!(header.is_fragment() && !header.dont_fragment() && header.total_len() <= 600);
     }
 }
+
+/// RFC 4443 section 2.4(e.1) and (e.2): also where what is wrong stands before it.
+#[test]
+fn no_error_answers_an_error_behind_other_headers() {
+    let options = |next: Protocol, option: u8| [next.0, 0, option, 4, 0, 0, 0, 0];
+    let routing = |next: Protocol| [next.0, 0, 0, 1, 0, 0, 0, 0];
+    let fragment = |next: Protocol, low: u8| [next.0, 0, 0, low, 0, 0, 0, 7];
+    let icmp = Protocol::ICMPV6;
+    let check = |first: Protocol, headers: &[[u8; 8]], kind: u8, errors| {
+        let mut bench = Bench::acquainted();
+        let payload = [headers.as_flattened(), &[kind; 44]].concat();
+        bench.feed(&frame6(to_host6(first), &payload));
+        let sent = bench.host.stack.counters().icmp_errors_out;
+        assert_eq!(sent, errors, "{first:?} {headers:?} {kind}");
+    };
+    for (kind, errors) in [(1, 0), (4, 0), (100, 0), (137, 0), (128, 1), (200, 1)] {
+        // An option that is to be reported, a routing header with segments left, a length that no fragment may have.
+        check(Protocol::DESTINATION_OPTIONS, &[options(icmp, 0x80)], kind, errors);
+        check(Protocol::ROUTING, &[routing(icmp)], kind, errors);
+        check(Protocol::FRAGMENT, &[fragment(icmp, 1)], kind, errors);
+        let behind = [options(Protocol::ROUTING, 1), routing(icmp)];
+        check(Protocol::DESTINATION_OPTIONS, &behind, kind, errors);
+        let behind = [fragment(Protocol::DESTINATION_OPTIONS, 0), options(icmp, 0x80)];
+        check(Protocol::FRAGMENT, &behind, kind, errors);
+        let behind = [fragment(Protocol::DESTINATION_OPTIONS, 1), options(icmp, 1)];
+        check(Protocol::FRAGMENT, &behind, kind, errors);
+    }
+    // What is not there cannot be an error.
+    check(Protocol::ROUTING, &[routing(Protocol(99))], 1, 1);
+}

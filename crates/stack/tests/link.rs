@@ -175,7 +175,7 @@ fn packets_that_nobody_should_send_are_dropped() {
     check_dropped(&mut bench, &ethernet(HOST_MAC, EtherType(0x88cc), &[0; 46]), |c| c.drop_ethertype);
     check_dropped(&mut bench, &[0; 13], |c| c.drop_ethernet_malformed);
     // A routing header with segments left, and a type-0 one: refused with the place of the fault.
-    let answers = bench.ask(&frame6(to_host6(Protocol::ROUTING), &[58, 0, 0, 1, 0, 0, 0, 0, 1, 2]));
+    let answers = bench.ask(&frame6(to_host6(Protocol::ROUTING), &[58, 0, 0, 1, 0, 0, 0, 0, 128, 0]));
     let [problem] = &payloads(&answers, Protocol::ICMPV6)[..] else { panic!() };
     assert_eq!((problem[0], problem[1], &problem[4..8]), (4, 0, &[0, 0, 0, 42][..]));
 }
