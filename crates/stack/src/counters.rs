@@ -92,6 +92,8 @@ counters! {
     drop_fragment_overlap,
     /// Datagrams in too many pieces out of order.
     drop_fragment_holes,
+    /// Datagrams with a fragment marked for congestion and one that does not know of ECN (RFC 3168 section 5.3).
+    drop_fragment_ecn,
     /// Incomplete datagrams that gave way to newer ones, or fragments without a buffer that is long enough.
     drop_reassembly_full,
     /// Datagrams that did not become complete in time.

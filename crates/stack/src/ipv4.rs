@@ -121,6 +121,7 @@ impl Stack {
             offset: usize::from(header.fragment_offset()),
             more: header.more_fragments(),
             is_group,
+            ecn: header.ecn(),
             payload: header.payload(),
         };
         let net = &mut self.net;

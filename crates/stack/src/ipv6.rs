@@ -163,6 +163,7 @@ impl Stack {
             offset: usize::from(fragment.offset),
             more: fragment.more,
             is_group: packet.is_group,
+            ecn: packet.ecn,
             payload,
         };
         let net = &mut self.net;

@@ -11,7 +11,8 @@
 //!   ignored);
 //! - a first fragment that ends before the layer-4 header does, and a TCP fragment that starts within it;
 //! - a fragment that is not the last and not a multiple of 8 bytes, or that reaches beyond 65,535 bytes;
-//! - a datagram in more pieces out of order than [`MAX_HOLES`].
+//! - a datagram in more pieces out of order than [`MAX_HOLES`];
+//! - a datagram of which a part was marked by a router, and a part says that it does not know of ECN (RFC 3168 section 5.3).
 
 use crate::counters::Counters;
 use alloc::vec::Vec;
@@ -19,7 +20,7 @@ use core::net::IpAddr;
 use core::time::Duration;
 use linerate_nic::{Buffer, Pool, Slice};
 use linerate_wire::checksum;
-use linerate_wire::ip::Protocol;
+use linerate_wire::ip::{Ecn, Protocol};
 use linerate_wire::units::Instant;
 
 /// Most disjoint pieces of one datagram.
@@ -57,6 +58,7 @@ pub(crate) struct Fragment<'a> {
     pub(crate) more: bool,
     /// Sent to a group or to all, at the link layer or above.
     pub(crate) is_group: bool,
+    pub(crate) ecn: Ecn,
     pub(crate) payload: &'a [u8],
 }
 
@@ -95,6 +97,8 @@ struct Assembly {
     total: Option<u32>,
     /// Whether any fragment was sent to a group.
     is_group: bool,
+    /// The ECN code points of its fragments, a bit for each.
+    marks: u8,
     deadline: Instant,
 }
 
@@ -186,6 +190,11 @@ impl Reassembly {
         if !slot.is_complete() {
             return Reassembled::Nothing;
         }
+        if slot.is_marked() && slot.has_mark(Ecn::NotCapable) {
+            counters.drop_fragment_ecn += 1;
+            self.discard(at);
+            return Reassembled::Nothing;
+        }
         let mut done = self.slots.swap_remove(at);
         self.recycle(core::mem::take(&mut done.pieces));
         counters.datagrams_reassembled += 1;
@@ -238,6 +247,7 @@ impl Reassembly {
             pieces: self.spare.pop().unwrap_or_default(),
             total: None,
             is_group: false,
+            marks: 0,
             deadline: now + timeout,
         });
         Some(self.slots.len() - 1)
@@ -326,6 +336,7 @@ impl Assembly {
             let from = HEADROOM - self.header_len;
             self.buffer.bytes_mut()[from..HEADROOM].copy_from_slice(fragment.header);
         }
+        self.marks |= 1 << fragment.ecn.bits();
         self.pieces.insert(at, Piece { start, end });
         self.merge(at);
         Ok(())
@@ -354,8 +365,25 @@ impl Assembly {
         }
     }
 
-    fn finish(self) -> Slice {
+    fn has_mark(&self, ecn: Ecn) -> bool {
+        self.marks & 1 << ecn.bits() != 0
+    }
+
+    /// Whether a router has marked a part of it: that must not be lost, nor become the mark of what does not know of ECN (RFC 3168
+    /// section 5.3).
+    fn is_marked(&self) -> bool {
+        self.has_mark(Ecn::Congested)
+    }
+
+    fn finish(mut self) -> Slice {
         let len = self.total.unwrap_or(0) as usize;
+        // The traffic class of IPv6 is not on a boundary of bytes.
+        let shift = if self.key.source.is_ipv4() { 0 } else { 4 };
+        if self.is_marked()
+            && let Some(class) = self.buffer.bytes_mut().get_mut(HEADROOM - self.header_len + 1)
+        {
+            *class |= Ecn::Congested.bits() << shift;
+        }
         self.packet(len)
     }
 

@@ -38,6 +38,7 @@ impl Bench {
             offset,
             more,
             is_group: false,
+            ecn: Ecn::NotCapable,
             payload,
         };
         self.table.handle(&fragment, Instant::from_millis(u64::from(id)), &mut self.counters)
@@ -119,6 +120,7 @@ fn shapes_that_only_attacks_have_are_refused() {
         offset,
         more,
         is_group: false,
+        ecn: Ecn::NotCapable,
         payload,
     };
     for fragment in [tcp(0, true, b"0123456789abcdef"), tcp(8, true, b"01234567"), tcp(16, false, b"0123")] {
@@ -162,10 +164,54 @@ fn old_datagrams_expire_with_a_quote_of_the_first_fragment() {
         offset: 0,
         more: true,
         is_group: false,
+        ecn: Ecn::NotCapable,
         payload: b"01234567",
     };
     bench.table.handle(&fragment, Instant::ZERO, &mut bench.counters);
     assert_eq!(bench.table.poll_timeout(), Some(Instant::from_millis(60_000)));
+}
+
+/// RFC 3168 section 5.3.
+#[test]
+fn a_mark_of_congestion_is_not_lost() {
+    use Ecn::{Capable0, Capable1, Congested, NotCapable};
+    let check = |marks: [Ecn; 3], expected: Option<Ecn>| {
+        for (source, header, at, shift) in [(A4, &HEADER4[..], 1, 0), (A6, &[0x60; 40][..], 1, 4)] {
+            let mut bench = bench(4);
+            let mut whole = None;
+            for (i, ecn) in marks.into_iter().enumerate() {
+                let mut header = header.to_vec();
+                header[at] = header[at] & !(3 << shift) | ecn.bits() << shift;
+                let fragment = Fragment {
+                    key: FragmentKey { source, ..key(1) },
+                    header: &header,
+                    protocol: Protocol::UDP,
+                    offset: i * 8,
+                    more: i < 2,
+                    is_group: false,
+                    ecn,
+                    payload: b"12345678",
+                };
+                match bench.table.handle(&fragment, Instant::ZERO, &mut bench.counters) {
+                    Reassembled::Complete { data, .. } => whole = Some(data),
+                    other => assert!(matches!(other, Reassembled::Nothing)),
+                }
+            }
+            let found = whole.map(|packet| Ecn::from_bits(packet.bytes()[at] >> shift));
+            assert_eq!(found, expected, "{marks:?} from {source}");
+            assert_eq!(bench.counters.drop_fragment_ecn, u64::from(expected.is_none()));
+            assert_eq!((bench.table.len(), bench.pool.free()), (0, 4));
+        }
+    };
+    check([NotCapable; 3], Some(NotCapable));
+    check([Capable1; 3], Some(Capable1));
+    check([Capable0; 3], Some(Capable0));
+    check([Congested; 3], Some(Congested));
+    check([Congested, Capable0, Capable0], Some(Congested));
+    check([Capable0, Capable0, Congested], Some(Congested));
+    check([Capable1, Congested, Capable1], Some(Congested));
+    check([NotCapable, NotCapable, Congested], None);
+    check([Congested, NotCapable, NotCapable], None);
 }
 
 proptest! {
@@ -194,7 +240,7 @@ proptest! {
                 protocol: Protocol(99),
                 offset: at,
                 more: end < len,
-                is_group: false,
+                is_group: false, ecn: Ecn::NotCapable,
                 payload: &data[at..end],
             };
             match bench.table.handle(&fragment, Instant::ZERO, &mut bench.counters) {
