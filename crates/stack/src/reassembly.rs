@@ -19,9 +19,9 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 use linerate_nic::{Buffer, Pool, Slice};
-use linerate_wire::checksum;
 use linerate_wire::ip::{Ecn, Protocol};
 use linerate_wire::units::Instant;
+use linerate_wire::{checksum, ipv6};
 
 /// Most disjoint pieces of one datagram.
 pub(crate) const MAX_HOLES: usize = 64;
@@ -95,6 +95,8 @@ struct Assembly {
     pieces: Vec<Piece>,
     /// Length of the payload, once the last fragment came.
     total: Option<u32>,
+    /// Length of the first fragment's; 0 while it has not come.
+    first: u32,
     /// Whether any fragment was sent to a group.
     is_group: bool,
     /// The ECN code points of its fragments, a bit for each.
@@ -207,10 +209,9 @@ impl Reassembly {
         let at = self.slots.iter().position(|slot| slot.deadline <= now)?;
         let mut slot = self.slots.swap_remove(at);
         let pieces = core::mem::take(&mut slot.pieces);
-        let first = pieces.first().filter(|piece| piece.start == 0).map(|piece| piece.end);
         self.recycle(pieces);
         let is_group = slot.is_group;
-        Some(Expired { quote: first.map(|len| slot.packet(len as usize)), is_group })
+        Some(Expired { quote: slot.quote(), is_group })
     }
 
     fn find_or_begin(
@@ -246,6 +247,7 @@ impl Reassembly {
             protocol: fragment.protocol,
             pieces: self.spare.pop().unwrap_or_default(),
             total: None,
+            first: 0,
             is_group: false,
             marks: 0,
             deadline: now + timeout,
@@ -331,6 +333,7 @@ impl Assembly {
         }
         if start == 0 {
             // What the first fragment says counts (RFC 8200 section 4.5).
+            self.first = end;
             self.protocol = fragment.protocol;
             self.header_len = fragment.header.len();
             let from = HEADROOM - self.header_len;
@@ -384,42 +387,62 @@ impl Assembly {
         {
             *class |= Ecn::Congested.bits() << shift;
         }
-        self.packet(len)
-    }
-
-    /// The first `len` payload bytes behind a header that says so.
-    fn packet(mut self, len: usize) -> Slice {
-        let start = HEADROOM - self.header_len;
-        let is_v4 = self.key.source.is_ipv4();
-        let protocol = self.protocol;
-        let header_len = self.header_len;
+        let (start, is_v4) = (HEADROOM - self.header_len, self.key.source.is_ipv4());
         if let Some(header) = self.buffer.bytes_mut().get_mut(start..HEADROOM) {
             if is_v4 {
-                unfragment4(header, (header_len + len) as u16);
+                unfragment4(header, (self.header_len + len) as u16);
             } else {
-                unfragment6(header, len as u16, protocol);
+                set6(header, len as u16, self.protocol);
             }
         }
         self.buffer.freeze(start..HEADROOM + len)
     }
+
+    /// Its first fragment as it came, without what was not kept of it: options, or extension headers before that of the fragment.
+    fn quote(mut self) -> Option<Slice> {
+        let (start, first) = (HEADROOM - self.header_len, self.first as usize);
+        let (front, payload) = self.buffer.bytes_mut().split_at_mut_checked(HEADROOM)?;
+        let header = front.get_mut(start..)?;
+        if first == 0 {
+            return None;
+        }
+        if self.key.source.is_ipv4() {
+            set4(header, (self.header_len + first) as u16);
+            return Some(self.buffer.freeze(start..HEADROOM + first));
+        }
+        let (next_header, identification) = (self.protocol, self.key.identification);
+        let fragment = ipv6::Fragment { next_header, offset: 0, more: true, identification };
+        let kept = first.min(payload.len().checked_sub(ipv6::Fragment::LEN)?);
+        payload.copy_within(..kept, ipv6::Fragment::LEN);
+        fragment.emit(payload).ok()?;
+        set6(header, (ipv6::Fragment::LEN + first) as u16, Protocol::FRAGMENT);
+        Some(self.buffer.freeze(start..HEADROOM + ipv6::Fragment::LEN + kept))
+    }
 }
 
-/// Makes the header of a first fragment that of the whole datagram, without options.
+/// Makes the header of a first fragment that of the whole datagram.
 fn unfragment4(header: &mut [u8], total_len: u16) {
+    if let Some(flags) = header.get_mut(6..8) {
+        flags.fill(0);
+    }
+    set4(header, total_len);
+}
+
+/// Sets the length of a packet without options.
+fn set4(header: &mut [u8], total_len: u16) {
     let Some(header) = header.first_chunk_mut::<20>() else { return };
     header[0] = 0x45;
     header[2..4].copy_from_slice(&total_len.to_be_bytes());
-    header[6..8].fill(0);
     header[10..12].fill(0);
     let sum = checksum::checksum(header);
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The same for IPv6; extension headers before the fragment header have been dealt with already.
-fn unfragment6(header: &mut [u8], payload_len: u16, protocol: Protocol) {
+/// The same for IPv6, and what follows the header; extension headers before the fragment header have been dealt with already.
+fn set6(header: &mut [u8], payload_len: u16, next_header: Protocol) {
     let Some(header) = header.first_chunk_mut::<40>() else { return };
     header[4..6].copy_from_slice(&payload_len.to_be_bytes());
-    header[6] = protocol.0;
+    header[6] = next_header.0;
 }
 
 /// Whether a fragment hides a layer-4 header from filters, or starts inside one.

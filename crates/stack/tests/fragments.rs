@@ -100,6 +100,34 @@ fn neighbour_discovery_in_fragments_is_ignored() {
     check(&[piece(0..24), piece(24..options.len())]);
 }
 
+/// RFC 792 and RFC 4443 section 3.3: who sent it looks for what it sent.
+#[test]
+fn the_packet_that_is_quoted_is_the_one_that_came() {
+    let whole = echo4(&[7; 200]);
+    let first = piece4(to_host4(Protocol::ICMPV4), &whole, 0..64);
+    let second = piece4(to_host4(Protocol::ICMPV4), &whole, 64..128);
+    let header = || ipv6::Builder { flow_label: 0x1_2345, ..to_host6(Protocol::ICMPV6) };
+    let first6 = piece6(header(), Protocol(99), &whole, 0..64);
+    let second6 = piece6(header(), Protocol(99), &whole, 64..128);
+    let options = ipv4::Builder { options: &[1, 1, 1, 0], ..to_host4(Protocol::ICMPV4) };
+    let with_options = piece4(options, &whole, 0..64);
+    let check = |frames: &[&Vec<u8>]| {
+        let mut bench = Bench::acquainted();
+        frames.iter().for_each(|frame| assert!(bench.ask(frame).is_empty()));
+        let sent: Vec<_> = bench.pass(Duration::from_secs(70)).into_iter().map(|(_, frame)| frame).collect();
+        let mut errors = [payloads(&sent, Protocol::ICMPV4), payloads(&sent, Protocol::ICMPV6)].concat();
+        errors.retain(|message| message[..2] == [11, 1] || message[..2] == [3, 1]);
+        let [error] = &errors[..] else { panic!("{errors:?}") };
+        error[8..].to_vec()
+    };
+    assert_eq!(check(&[&first]), first[14..]);
+    assert_eq!(check(&[&second, &first]), first[14..]);
+    assert_eq!(check(&[&first6]), first6[14..]);
+    assert_eq!(check(&[&second6, &first6]), first6[14..]);
+    // Options are not kept.
+    assert_eq!(check(&[&with_options]), first[14..]);
+}
+
 /// The only IPv4 packet among frames.
 fn only4(frames: &[Vec<u8>]) -> ipv4::Header<'_> {
     let [frame] = frames else { panic!("{frames:?}") };
