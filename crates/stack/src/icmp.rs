@@ -504,4 +504,24 @@ mod tests {
         assert!(quoted_flow4(&bytes[..27]).is_none());
         assert!(quoted_flow6(&bytes).is_none());
     }
+
+    /// Somebody on the path quotes as much as it likes.
+    #[test]
+    fn a_quoted_fragment_may_end_anywhere() {
+        let mut bytes = [0; 40 + 8 + 8 + 13];
+        let header = ipv6::Builder::new(1.into(), 2.into(), Protocol::FRAGMENT, 1_460);
+        header.emit(&mut bytes).unwrap();
+        let fragment =
+            ipv6::Fragment { next_header: Protocol::UDP, offset: 0, more: true, identification: 7 };
+        fragment.emit(&mut bytes[40..]).unwrap();
+        bytes[48..50].copy_from_slice(&[0x13, 0x88]);
+        for len in 56..bytes.len() {
+            let quoted = quoted_flow6(&bytes[..len]).unwrap();
+            assert_eq!(
+                (quoted.protocol, quoted.source_port, quoted.packet_len),
+                (Protocol::UDP, 5_000, 1_500)
+            );
+        }
+        assert!(quoted_flow6(&bytes[..55]).is_none());
+    }
 }

@@ -78,7 +78,8 @@ pub struct Chain<'a> {
     /// Offset of `payload` in bytes from the start of the IPv6 header.
     pub offset: usize,
     /// The fragment header, unless the packet is whole: the walk stops there, as what follows may be headers cut in
-    /// pieces. Atomic fragments are whole packets and are walked on.
+    /// pieces. Atomic fragments are whole packets and are walked on. Whether its length is a multiple of 8 (RFC 8200 section 4.5)
+    /// is not looked at: what an ICMP error quotes may end anywhere.
     pub fragment: Option<Fragment>,
     /// Whether an atomic fragment's header was among those: neighbour discovery must not come behind one (RFC 6980 section 5).
     pub is_atomic: bool,
@@ -191,10 +192,6 @@ pub fn walk(first: Protocol, payload: &[u8], multicast: bool) -> Result<Chain<'_
                 let fragment = Fragment::from_bytes(*bytes);
                 chain.advance(fragment.next_header, Fragment::LEN, rest);
                 if !fragment.is_atomic() {
-                    // Every fragment but the last is a multiple of 8 bytes long (RFC 8200 section 4.5).
-                    if fragment.more && !rest.len().is_multiple_of(8) {
-                        return Err(ChainError::ParameterProblem { offender: Offender::Field, pointer: 4 });
-                    }
                     chain.fragment = Some(fragment);
                     return Ok(chain);
                 }
