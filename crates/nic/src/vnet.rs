@@ -3,6 +3,7 @@
 //!
 //! Layout: virtio 1.2 section 5.1.6.
 
+use crate::layers::{Version, ip_header};
 use crate::meta::{ChecksumRequest, ChecksumStatus, RxMeta, Segmentation, TxMeta};
 
 /// The order of bytes in a header's words.
@@ -43,7 +44,9 @@ const GSO_TCPV6: u8 = 4;
 /// Set beside the type when the super-segment carries ECN's CWR; each segment but the first goes without it.
 const GSO_ECN: u8 = 0x80;
 
-const ETHERTYPE_IPV4: [u8; 2] = [0x08, 0x00];
+const ETHERTYPE_IPV4: &[u8] = &[0x08, 0x00];
+const ETHERTYPE_VLAN: &[u8] = &[0x81, 0x00];
+const ETHERTYPE_SERVICE_VLAN: &[u8] = &[0x88, 0xa8];
 const ETHERNET_LEN: usize = 14;
 
 /// What a header says of the checksum.
@@ -153,16 +156,22 @@ impl VirtioHeader {
     }
 }
 
-/// Whether an untagged IPv4 frame's header checksum is right; true for anything else, which has none.
-pub(crate) fn ipv4_header_is_intact(frame: &[u8]) -> bool {
-    if frame.get(12..ETHERNET_LEN) != Some(&ETHERTYPE_IPV4[..]) {
-        return true;
-    }
-    let Some(words) = frame.get(ETHERNET_LEN).map(|first| usize::from(first & 0x0f)) else { return false };
+/// Whether an IPv4 frame's header checksum is right; true for anything else, which has none.
+fn ipv4_header_is_intact(frame: &[u8]) -> bool {
+    let at = match frame.get(12..ETHERNET_LEN) {
+        Some(ETHERTYPE_IPV4) => ETHERNET_LEN,
+        // A tag stands before it.
+        Some(ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN) => match ip_header(frame) {
+            Some((Version::V4, at)) => at,
+            _ => return true,
+        },
+        _ => return true,
+    };
+    let Some(words) = frame.get(at).map(|first| usize::from(first & 0x0f)) else { return false };
     if words < 5 {
         return false;
     }
-    let Some(header) = frame.get(ETHERNET_LEN..ETHERNET_LEN + words * 4) else { return false };
+    let Some(header) = frame.get(at..at + words * 4) else { return false };
     // At most 30 words of 16 bits: their sum fits 32 bits, and two folds bring it to 16.
     let sum: u32 = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
     let folded = (sum & 0xffff) + (sum >> 16);
@@ -228,7 +237,7 @@ mod tests {
     /// An Ethernet frame with the example header of RFC 1071's companion texts: 192.168.0.1 to 192.168.0.199, UDP.
     fn ipv4_frame() -> Vec<u8> {
         let mut frame = vec![0; 12];
-        frame.extend_from_slice(&ETHERTYPE_IPV4);
+        frame.extend_from_slice(ETHERTYPE_IPV4);
         frame.extend_from_slice(&[
             0x45, 0x00, 0x00, 0x73, 0x00, 0x00, 0x40, 0x00, 0x40, 0x11, 0xb8, 0x61, 0xc0, 0xa8, 0x00, 0x01,
             0xc0, 0xa8, 0x00, 0xc7,
@@ -254,6 +263,14 @@ mod tests {
         check(partial(), true, &broken, ChecksumStatus::Unchecked);
         check(Checksum::Valid, true, &ipv6, ChecksumStatus::Good);
         check(Checksum::Valid, true, &intact[..33], ChecksumStatus::Unchecked);
+        // Behind tags, too.
+        for tags in [&[0x81, 0x00, 0, 5][..], &[0x88, 0xa8, 0, 5, 0x81, 0x00, 0, 7]] {
+            let tagged = |frame: &[u8]| [&frame[..12], tags, &frame[12..]].concat();
+            check(partial(), true, &tagged(&intact), ChecksumStatus::Good);
+            check(partial(), true, &tagged(&broken), ChecksumStatus::Unchecked);
+            check(Checksum::Valid, true, &tagged(&broken), ChecksumStatus::Unchecked);
+            check(Checksum::Valid, true, &tagged(&ipv6), ChecksumStatus::Good);
+        }
         let coalesced = header(partial(), Segmentation::Tcp4(1448)).rx_meta(&intact, true);
         assert_eq!(coalesced.segment_size, 1448);
     }
@@ -276,7 +293,7 @@ mod tests {
         fn any_ipv4_start_is_judged_without_panic(frame in proptest::collection::vec(any::<u8>(), 0..90)) {
             let mut frame = frame;
             if frame.len() >= 14 {
-                frame[12..14].copy_from_slice(&ETHERTYPE_IPV4);
+                frame[12..14].copy_from_slice(ETHERTYPE_IPV4);
             }
             // No header of 20 bytes, none that is intact.
             prop_assert!(!ipv4_header_is_intact(&frame) || !(14..34).contains(&frame.len()));
