@@ -327,6 +327,10 @@ impl Stack {
             return;
         };
         self.team.hops = passed.hops;
+        let counters = &self.net.counters;
+        let [ipv4_in, ipv6_in, udp_in, icmp_in] =
+            [counters.ipv4_in, counters.ipv6_in, counters.udp_in, counters.icmp_in];
+        let fragments_in = counters.fragments_in;
         let version = data.bytes().first().map_or(0, |first| first >> 4);
         match (passed.arp_from, version) {
             (Some(source), _) => self.receive_arp(&data, source),
@@ -340,6 +344,12 @@ impl Stack {
             }
         }
         self.team.hops = 0;
+        // It was counted where it came in: as far up as it was known there, of a fragment only IP.
+        let counters = &mut self.net.counters;
+        (counters.ipv4_in, counters.ipv6_in) = (ipv4_in, ipv6_in);
+        if counters.fragments_in == fragments_in {
+            (counters.udp_in, counters.icmp_in) = (udp_in, icmp_in);
+        }
         self.settle_last();
     }
 

@@ -25,6 +25,11 @@ fn finish(world: &mut World, patience: Duration) {
     assert!(done, "{} of {} are not done, {failed} failed", open.count(), world.clients.len());
 }
 
+/// A counter of all members.
+fn sum(world: &World, counter: fn(&linerate_stack::Counters) -> u64) -> u64 {
+    world.members.iter().map(|member| counter(member.node.stack.counters())).sum()
+}
+
 #[test]
 fn a_thousand_connections_are_spread_over_two_queues() {
     let mut world = World::new(2, Spread::ByFlow, 1);
@@ -35,7 +40,7 @@ fn a_thousand_connections_are_spread_over_two_queues() {
     let accepted: Vec<u64> = world.members.iter().map(|m| m.node.stack.counters().tcp_established).collect();
     assert_eq!(accepted.iter().sum::<u64>(), 1_000);
     assert!(accepted.iter().all(|&count| count > 350), "{accepted:?}");
-    let letters: u64 = world.members.iter().map(|m| m.node.stack.counters().letters_out).sum();
+    let letters = sum(&world, |counters| counters.letters_out);
     assert!(letters < 500, "{letters} letters: flows stay where they are");
 }
 
@@ -116,8 +121,43 @@ fn fragments_meet_at_the_owner_whatever_queues_they_take() {
     }
     assert_eq!(received.len(), 50);
     assert_eq!(received, datagrams);
+    assert_eq!(sum(&world, |counters| counters.udp_in), 50, "each is counted once, wherever it came in");
     let fragments = world.members[0].node.stack.counters().fragments_in;
     assert!(fragments > 100 && world.members[1].node.stack.counters().fragments_in == 0);
+}
+
+#[test]
+fn what_goes_from_seat_to_seat_is_counted_once() {
+    for seats in [1, 2, 4] {
+        let mut world = World::new(seats, Spread::AtRandom, 29);
+        world.run_for(SECOND * 3);
+        let any = ListenAddr { ip: None, port: 4_000 };
+        let from = world.remote.node.stack.udp_bind(Owner(1), any, 1 << 20).expect("free");
+        // Known already, so that no question for the neighbour is counted.
+        let send = |world: &mut World, to, len| {
+            world
+                .remote
+                .node
+                .stack
+                .udp_send(from, None, SocketAddr::new(to, 9), &vec![7; len])
+                .expect("room");
+            world.run_for(Duration::from_millis(5));
+        };
+        send(&mut world, OURS, 10);
+        send(&mut world, OURS6, 10);
+        let names: [fn(&linerate_stack::Counters) -> u64; 4] =
+            [|c| c.ipv4_in, |c| c.ipv6_in, |c| c.udp_in, |c| c.fragments_in];
+        let count = |world: &World| names.map(|name| sum(world, name));
+        let before = count(&world);
+        for _ in 0..20 {
+            send(&mut world, OURS, 10);
+            send(&mut world, OURS6, 10);
+            send(&mut world, OURS, 2_000);
+        }
+        let after = count(&world);
+        let of = |at: usize| after[at] - before[at];
+        assert_eq!([of(0), of(1), of(2), of(3)], [60, 20, 60, 40], "{seats} seats");
+    }
 }
 
 #[test]
@@ -127,11 +167,8 @@ fn what_nobody_listens_to_is_answered_once() {
         world.run_for(SECOND);
         open(&mut world, 9, 20, 1);
         world.run_for(SECOND);
-        let sum = |f: fn(&linerate_stack::Counters) -> u64| -> u64 {
-            world.members.iter().map(|member| f(member.node.stack.counters())).sum()
-        };
-        assert_eq!(sum(|counters| counters.tcp_resets_out), 20, "{seats} seats");
-        assert_eq!(sum(|counters| counters.drop_tcp_no_connection), 20);
+        assert_eq!(sum(&world, |counters| counters.tcp_resets_out), 20, "{seats} seats");
+        assert_eq!(sum(&world, |counters| counters.drop_tcp_no_connection), 20);
         assert!(world.clients.iter().all(|client| client.failed), "refused at once");
     }
 }
