@@ -200,7 +200,8 @@ impl DhcpClient {
         match (self.state, kind) {
             (State::Selecting { .. }, MessageType::Offer) => {
                 let server = message.server_identifier().ok_or(NotForUs)?;
-                let ip = usable(message.your_ip()).ok_or(NotForUs)?;
+                given(message).ok_or(NotForUs)?;
+                let ip = message.your_ip();
                 self.state = State::Requesting { ip, server, sent: 0 };
                 self.next = now;
                 Ok(None)
@@ -288,9 +289,7 @@ impl DhcpClient {
         message: &Message<'_>,
         server: Ipv4Addr,
     ) -> Result<Option<DhcpAction>, NotForUs> {
-        let ip = usable(message.your_ip()).ok_or(NotForUs)?;
-        let prefix_len = message.prefix_len().unwrap_or(class_prefix(ip));
-        let address = Cidr::new(IpAddr::V4(ip), prefix_len).ok_or(NotForUs)?;
+        let address = given(message).ok_or(NotForUs)?;
         let seconds = message.lease_time_s().unwrap_or(u32::MAX).max(LEAST_LEASE_S);
         let half = message.renewal_time_s().unwrap_or(seconds / 2);
         let most = message.rebinding_time_s().unwrap_or(seconds / 8 * 7);
@@ -396,6 +395,13 @@ fn half_way(now: Instant, end: Instant) -> Instant {
 
 fn usable(ip: Ipv4Addr) -> Option<Ipv4Addr> {
     (!is_martian4(ip)).then_some(ip)
+}
+
+/// The address that a server gives, with its network: one that a host may have, in a network that is not all there is.
+fn given(message: &Message<'_>) -> Option<Cidr> {
+    let ip = usable(message.your_ip())?;
+    let prefix_len = message.prefix_len().unwrap_or(class_prefix(ip));
+    Cidr::new(IpAddr::V4(ip), prefix_len).filter(|cidr| prefix_len > 0 && cidr.is_of_one_host())
 }
 
 /// The prefix length that an address had before there were masks; for servers that tell none.

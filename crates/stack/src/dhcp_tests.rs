@@ -241,6 +241,40 @@ fn messages_for_others_change_nothing() {
     assert_eq!(check(&mut client, &|_| ()), Ok(None));
 }
 
+/// RFC 1122 section 3.2.1.3.
+#[test]
+fn an_address_that_no_host_may_have_is_not_taken() {
+    let say = |client: &mut DhcpClient, now, kind, ip: [u8; 4], mask: [u8; 4]| {
+        let options = [
+            DhcpOption::MessageType(kind),
+            DhcpOption::ServerIdentifier(SERVER),
+            DhcpOption::SubnetMask(mask.into()),
+        ];
+        let message = Builder {
+            operation: Operation::Reply,
+            your_ip: ip.into(),
+            ..Builder::request(client.transaction_id, MAC, &options)
+        };
+        let mut bytes = [0; 600];
+        let len = message.emit(&mut bytes).unwrap();
+        client.handle_message(now, &Message::parse(&bytes[..len]).unwrap())
+    };
+    let (given, mask) = (GIVEN.octets(), [255, 255, 255, 0]);
+    let mut client = DhcpClient::new(MAC, 1);
+    let (now, _) = next(&mut client);
+    for (ip, mask) in
+        [([10, 0, 0, 255], mask), ([10, 0, 0, 0], mask), (given, [0; 4]), ([192, 168, 0, 0], mask)]
+    {
+        assert_eq!(say(&mut client, now, MessageType::Offer, ip, mask), Err(NotForUs), "{ip:?} {mask:?}");
+    }
+    assert_eq!(say(&mut client, now, MessageType::Offer, given, mask), Ok(None));
+    let (now, _) = next(&mut client);
+    // The mask that counts is that of the lease.
+    assert_eq!(say(&mut client, now, MessageType::Ack, given, [0; 4]), Err(NotForUs));
+    let taken = say(&mut client, now, MessageType::Ack, given, mask);
+    assert!(matches!(taken, Ok(Some(DhcpAction::Bound(_)))), "{taken:?}");
+}
+
 proptest! {
     /// Whatever a server says about times, they are in order and the client goes on.
     #[test]
