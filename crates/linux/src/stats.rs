@@ -29,7 +29,7 @@ linerate_wire::figures! {
         tx_link_down [drop],
         /// Packets dropped because the kernel had no memory for them.
         tx_no_memory [drop],
-        /// Packets dropped because the kernel refused them as malformed or too long.
+        /// Packets dropped because the kernel refused them: as malformed or too long, or by a filter of the interface.
         tx_refused [drop],
     }
 }

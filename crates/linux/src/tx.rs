@@ -3,12 +3,20 @@
 use crate::stats::DeviceStats;
 use crate::sys::packet::MAX_BATCH;
 use linerate_nic::{DeviceError, MAX_CHUNKS, Segmentation, TxPacket, TxQueue, TxToken};
+use linerate_wire::units::Instant;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::time::Duration;
 
 /// Most completions that wait to be polled. Transmitting stops when so many do.
 const MAX_COMPLETIONS: usize = 4096;
+
+/// How long a packet that draws ENOBUFS is offered again. An AF_PACKET socket says so where the interface's queue is full for a
+/// moment, and also of each packet that is always dropped: by a filter, or as too long for what is behind the interface.
+const PATIENCE: Duration = Duration::from_millis(10);
+/// For how long, after one was given up, others that draw it are lost at once: they would hold up all that are let through.
+const HASTE: Duration = Duration::from_millis(40);
 
 /// Pieces of one packet: virtio-net header, header block, payload.
 pub(crate) const MAX_PIECES: usize = 2 + MAX_CHUNKS;
@@ -24,14 +32,44 @@ enum Fate {
     Again,
 }
 
-/// Tokens of packets that have left.
+/// What ENOBUFS came to.
+#[derive(Default)]
+struct Jam {
+    /// Since when the front packet has been refused.
+    since: Option<Instant>,
+    /// Until when none is offered again.
+    hasty_until: Option<Instant>,
+}
+
+impl Jam {
+    /// Whether the front packet, refused again, is given up.
+    fn gives_up(&mut self, now: Instant) -> bool {
+        if self.hasty_until.is_some_and(|until| now < until) {
+            return true;
+        }
+        let since = *self.since.get_or_insert(now);
+        if now.saturating_since(since) < PATIENCE {
+            return false;
+        }
+        *self = Jam { since: None, hasty_until: Some(now + HASTE) };
+        true
+    }
+}
+
+/// Tokens of packets that have left, and what holds up the next one.
 pub(crate) struct Completions {
     tokens: VecDeque<TxToken>,
+    jam: Jam,
 }
 
 impl Completions {
     pub(crate) fn new() -> Self {
-        Completions { tokens: VecDeque::with_capacity(MAX_COMPLETIONS) }
+        Completions { tokens: VecDeque::with_capacity(MAX_COMPLETIONS), jam: Jam::default() }
+    }
+
+    /// Whether the front packet is to be offered again in a moment, of which the descriptor does not tell.
+    pub(crate) fn is_jammed(&self) -> bool {
+        self.jam.since.is_some()
     }
 
     pub(crate) fn pop(&mut self) -> Option<TxToken> {
@@ -58,6 +96,7 @@ impl Completions {
 /// Lets `send` take packets from the front of `queue` until the queue is empty or there is no room; returns how many
 /// left it. `send` says how many it sent (1 to [`MAX_BATCH`]); its error is about the front packet.
 pub(crate) fn drain(
+    now: Instant,
     queue: &mut TxQueue,
     completions: &mut Completions,
     stats: &mut DeviceStats,
@@ -67,13 +106,14 @@ pub(crate) fn drain(
     while !queue.is_empty() && !completions.is_full() {
         match send(queue) {
             Ok(sent) => {
+                completions.jam.since = None;
                 for _ in 0..sent.clamp(1, MAX_BATCH).min(queue.len()) {
                     count_sent(queue, stats);
                     completions.retire(queue);
                     taken += 1;
                 }
             }
-            Err(error) => match judge(error, stats) {
+            Err(error) => match judge(now, error, &mut completions.jam, stats) {
                 Ok(Fate::Again) => {}
                 Ok(Fate::Full) => break,
                 Ok(Fate::Lost) => {
@@ -98,11 +138,16 @@ fn count_sent(queue: &TxQueue, stats: &mut DeviceStats) {
 }
 
 /// What becomes of the front packet after `error`, counted.
-fn judge(error: Errno, stats: &mut DeviceStats) -> Result<Fate, DeviceError> {
+fn judge(now: Instant, error: Errno, jam: &mut Jam, stats: &mut DeviceStats) -> Result<Fate, DeviceError> {
     match error {
         Errno::INTR => return Ok(Fate::Again),
-        // An AF_PACKET socket says ENOBUFS when the interface's queue is full.
-        Errno::AGAIN | Errno::NOBUFS => {
+        Errno::AGAIN => {
+            jam.since = None;
+            stats.tx_full += 1;
+            return Ok(Fate::Full);
+        }
+        Errno::NOBUFS if jam.gives_up(now) => stats.tx_refused += 1,
+        Errno::NOBUFS => {
             stats.tx_full += 1;
             return Ok(Fate::Full);
         }
@@ -154,6 +199,15 @@ mod tests {
         queue
     }
 
+    fn drain(
+        queue: &mut TxQueue,
+        completions: &mut Completions,
+        stats: &mut DeviceStats,
+        send: impl FnMut(&TxQueue) -> Result<usize, Errno>,
+    ) -> Result<usize, DeviceError> {
+        super::drain(Instant::ZERO, queue, completions, stats, send)
+    }
+
     /// Three packets, the second of which draws `error`: what is taken, left and completed, and what is counted.
     fn check(
         error: Errno,
@@ -187,6 +241,32 @@ mod tests {
         check(Errno::INVAL, Ok(3), &[1, 2, 3], |s| s.tx_refused);
         check(Errno::MSGSIZE, Ok(3), &[1, 2, 3], |s| s.tx_refused);
         check(Errno::BADFD, Ok(1), &[1], |s| s.tx_frames);
+    }
+
+    #[test]
+    fn a_packet_that_is_always_refused_holds_up_the_others_for_a_moment() {
+        let (mut completions, mut stats) = (Completions::new(), DeviceStats::default());
+        let mut at = |ms, queue: &mut TxQueue, send: &mut dyn FnMut(&TxQueue) -> Result<usize, Errno>| {
+            let taken = super::drain(Instant::from_millis(ms), queue, &mut completions, &mut stats, send);
+            (taken.unwrap(), completions.is_jammed())
+        };
+        let is_odd = |queue: &TxQueue| queue.front().is_some_and(|packet| packet.meta.token.0 % 2 == 1);
+        let mut refuse_odd = |queue: &TxQueue| if is_odd(queue) { Err(Errno::NOBUFS) } else { Ok(1) };
+        let mut queue = queue_of(4);
+        assert_eq!(at(0, &mut queue, &mut refuse_odd), (0, true));
+        assert_eq!(at(9, &mut queue, &mut refuse_odd), (0, true));
+        assert_eq!(at(10, &mut queue, &mut refuse_odd), (4, false), "the third packet is not waited for");
+        let mut queue = queue_of(4);
+        assert_eq!(at(49, &mut queue, &mut refuse_odd), (4, false));
+        let mut queue = queue_of(2);
+        assert_eq!(at(50, &mut queue, &mut refuse_odd), (0, true));
+        // A queue that was full for a moment loses nothing, and one that the descriptor tells of is left to it.
+        assert_eq!(at(55, &mut queue, &mut |_| Ok(2)), (2, false));
+        let mut queue = queue_of(1);
+        assert_eq!(at(60, &mut queue, &mut refuse_odd), (0, true));
+        assert_eq!(at(65, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
+        assert_eq!(at(99, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
+        assert_eq!((stats.tx_refused, stats.tx_frames), (4, 6));
     }
 
     #[test]

@@ -19,6 +19,9 @@ use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+/// Before a device is tried again that does not tell when it has room.
+const JAM_PAUSE: Duration = Duration::from_millis(1);
+
 /// A device that can be slept on and counts its bytes.
 pub trait HostDevice: Interface + AsFd {
     /// What it counted since it was opened.
@@ -27,6 +30,11 @@ pub trait HostDevice: Interface + AsFd {
     /// Whether receiving stopped because too few buffers were free. Where the device keeps buffers of its own, it does not: what comes
     /// while there are no others is dropped, and nothing waits.
     fn is_starved(&self) -> bool {
+        false
+    }
+
+    /// Whether what was full had no descriptor that tells when it has room.
+    fn is_jammed(&self) -> bool {
         false
     }
 
@@ -54,6 +62,10 @@ macro_rules! pass_on_host {
 
         fn is_starved(&self) -> bool {
             self.$field.is_starved()
+        }
+
+        fn is_jammed(&self) -> bool {
+            self.$field.is_jammed()
         }
 
         fn queue_len(&self) -> usize {
@@ -92,6 +104,10 @@ impl HostDevice for PacketDevice {
 
     fn is_starved(&self) -> bool {
         self.starved()
+    }
+
+    fn is_jammed(&self) -> bool {
+        self.jammed()
     }
 
     fn queue_len(&self) -> usize {
@@ -149,8 +165,13 @@ impl<D: HostDevice> HostEngine for Node<D> {
         // Frames that wait for a buffer would wake the loop for nothing until one comes back.
         let starved = device.is_starved() && pools.large.free() + pools.small.free() == 0;
         let mut flags = if starved { PollFlags::empty() } else { PollFlags::IN };
+        let mut timeout = timeout;
         if self.waits_for_room() {
-            flags |= PollFlags::OUT;
+            if device.is_jammed() {
+                timeout = Some(timeout.map_or(JAM_PAUSE, |timeout| timeout.min(JAM_PAUSE)));
+            } else {
+                flags |= PollFlags::OUT;
+            }
         }
         let own = device.as_fd();
         let link = device.link_watch();

@@ -64,7 +64,8 @@ impl PacketConfig {
 
 /// A shared interface. It is in promiscuous mode for as long as this lives.
 ///
-/// Wait on it with `poll` ([`AsFd`]): readable when a frame waits, writable when there is room for one.
+/// Wait on it with `poll` ([`AsFd`]): readable when a frame waits, writable when there is room for one, except where it is
+/// [jammed](PacketDevice::jammed).
 pub struct PacketDevice {
     fd: OwnedFd,
     name: String,
@@ -161,6 +162,12 @@ impl PacketDevice {
     /// `poll` says so at once: do not wait for readability until buffers have come back.
     pub fn starved(&self) -> bool {
         self.starved
+    }
+
+    /// Whether the interface's queue, not the socket's, had no room for the packet that is next. `poll` does not tell when it has:
+    /// transmit again in about a millisecond.
+    pub fn jammed(&self) -> bool {
+        self.completions.is_jammed()
     }
 
     /// Receives once, up to `limit` frames; returns how many messages came and how many places they had.
@@ -337,9 +344,9 @@ impl QueuePair for PacketDevice {
         if self.gone && received == 0 { Err(DeviceError::Gone) } else { Ok(received) }
     }
 
-    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let (fd, virtio_len, batch) = (self.fd.as_fd(), self.virtio_len, self.batch);
-        tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
+        tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| {
             let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
             let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
             let mut free = &mut pieces[..];

@@ -261,6 +261,33 @@ fn down_is_survived_and_gone_is_told() {
 }
 
 #[test]
+fn what_is_too_long_for_the_other_end_holds_up_the_others_for_a_moment() {
+    static LONG: [u8; 1400] = [0; 1400];
+    in_namespace("packet_too_long_for_the_peer", || {
+        let mut cable = cable();
+        let mut device = PacketDevice::open(config()).unwrap();
+        let host_index = cable.host.link().index;
+        cable.netlink.change_link(host_index, &LinkChange { mtu: Some(1280), ..UP }).unwrap();
+        let socket = host_socket(true);
+        let packet = to_host(cable.host_mac, true, 17, socket.local_addr().unwrap().port());
+        let mut queue = TxQueue::with_capacity(2);
+        for payload in [&LONG[..], b"short"] {
+            packet.fill(queue.vacant().unwrap(), &[payload], true, 0);
+            queue.commit();
+        }
+        // Older kernels take the long one and drop it.
+        if device.transmit(Instant::ZERO, &mut queue) == Ok(0) {
+            assert!(device.jammed());
+            assert_eq!(device.transmit(Instant::from_millis(10), &mut queue), Ok(2));
+            assert_eq!((device.stats().tx_refused, device.stats().tx_frames), (1, 1));
+        }
+        assert!(queue.is_empty() && !device.jammed());
+        let mut got = [0; 64];
+        assert_eq!(socket.recv(&mut got).unwrap(), 5);
+    });
+}
+
+#[test]
 fn too_long_a_packet_is_dropped_and_counted() {
     static LONG: [u8; 4000] = [0; 4000];
     in_namespace("packet_too_long", || {

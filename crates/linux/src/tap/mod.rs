@@ -281,9 +281,9 @@ impl QueuePair for Tap {
         Ok(received)
     }
 
-    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let fd = &self.fd;
-        tx::drain(queue, &mut self.completions, &mut self.stats, |queue| {
+        tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| {
             let Some(packet) = queue.front() else { return Ok(0) };
             let virtio = VirtioHeader::for_packet(&packet.meta).encode(ByteOrder::Native);
             let sent = if packet.chunks().len() <= FEW_CHUNKS {

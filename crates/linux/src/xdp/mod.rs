@@ -232,12 +232,13 @@ impl QueuePair for XdpDevice {
         Ok(received)
     }
 
-    fn transmit(&mut self, _now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
+    fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         self.sender.reap();
         let mut taken = 0;
         for _ in 0..ROUNDS {
             let sender = &mut self.sender;
-            taken += tx::drain(queue, &mut self.completions, &mut self.stats, |queue| sender.put(queue))?;
+            taken +=
+                tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| sender.put(queue))?;
             let kicked = self.kick();
             let freed = self.sender.reap();
             // The caller hears of the packets that left first, and of the failure at the next call.
