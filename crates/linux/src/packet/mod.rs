@@ -85,6 +85,8 @@ pub struct PacketDevice {
     starved: bool,
     /// The last call of `receive` took nothing, for want of buffers.
     dry: bool,
+    /// The interface went down, and no frame has come since.
+    down: bool,
     gone: bool,
 }
 
@@ -128,6 +130,7 @@ impl PacketDevice {
             stats: DeviceStats::default(),
             starved: false,
             dry: false,
+            down: false,
             gone: false,
         })
     }
@@ -258,6 +261,10 @@ impl PacketDevice {
         Some(Frame::in_pieces(data, more, meta))
     }
 
+    fn is_there(&self) -> bool {
+        rustix::net::netdevice::index_to_name(&self.fd, self.index).is_ok()
+    }
+
     /// Whether an error while receiving ends it: an interface that went down may come up again, one that was removed
     /// does not, and the socket tells of neither more than once.
     fn take_error(&mut self, error: Errno) -> Result<(), DeviceError> {
@@ -269,13 +276,9 @@ impl PacketDevice {
                 Ok(())
             }
             Errno::NETDOWN | Errno::NXIO | Errno::NODEV => {
-                match rustix::net::netdevice::index_to_name(&self.fd, self.index) {
-                    Ok(_) => Ok(()),
-                    Err(_) => {
-                        self.gone = true;
-                        Err(DeviceError::Gone)
-                    }
-                }
+                self.down = true;
+                self.gone = !self.is_there();
+                if self.gone { Err(DeviceError::Gone) } else { Ok(()) }
             }
             other => Err(device_error(other)),
         }
@@ -340,13 +343,15 @@ impl QueuePair for PacketDevice {
             }
         }
         let received = batch.len() - before;
+        self.down &= received == 0;
         self.dry = self.starved && received == 0;
         if self.gone && received == 0 { Err(DeviceError::Gone) } else { Ok(received) }
     }
 
     fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let (fd, virtio_len, batch) = (self.fd.as_fd(), self.virtio_len, self.batch);
-        tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| {
+        let lost = self.stats.tx_link_down;
+        let taken = tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| {
             let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
             let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
             let mut free = &mut pieces[..];
@@ -367,11 +372,22 @@ impl QueuePair for PacketDevice {
                 count += 1;
             }
             sys::send_many(fd, &gathers[..count])
-        })
+        });
+        // Of the socket's error, which is told once, receiving hears no more then.
+        self.down |= self.stats.tx_link_down != lost;
+        taken
     }
 
     fn poll_completion(&mut self) -> Option<TxToken> {
         self.completions.pop()
+    }
+
+    /// The removal of an interface that is down is told by nobody: it is asked for.
+    fn arm(&mut self, _now: Instant) -> bool {
+        if self.down && !self.gone {
+            self.gone = !self.is_there();
+        }
+        self.gone
     }
 }
 

@@ -261,6 +261,29 @@ fn down_is_survived_and_gone_is_told() {
 }
 
 #[test]
+fn the_removal_of_an_interface_that_is_down_is_noticed() {
+    for (name, sends) in [("packet_removed_while_down", false), ("packet_removed_after_sending", true)] {
+        in_namespace(name, move || {
+            let mut cable = cable();
+            let mut device = PacketDevice::open(config()).unwrap();
+            let mut batch = RxBatch::with_limit(64);
+            cable.netlink.change_link(cable.index, &DOWN).unwrap();
+            if sends {
+                let packet = to_host(cable.host_mac, true, 17, 7);
+                send_one(&mut device, |slot| packet.fill(slot, &[b"lost"], true, 0));
+            }
+            assert!(device.receive(Instant::ZERO, &mut batch).is_ok());
+            assert!(!device.arm(Instant::ZERO), "it may come up again");
+            cable.netlink.delete_link(cable.index).unwrap();
+            assert!(device.receive(Instant::ZERO, &mut batch).is_ok(), "the socket says nothing");
+            assert!(device.arm(Instant::ZERO));
+            batch = RxBatch::with_limit(64);
+            assert_eq!(device.receive(Instant::ZERO, &mut batch), Err(DeviceError::Gone));
+        });
+    }
+}
+
+#[test]
 fn what_is_too_long_for_the_other_end_holds_up_the_others_for_a_moment() {
     static LONG: [u8; 1400] = [0; 1400];
     in_namespace("packet_too_long_for_the_peer", || {
