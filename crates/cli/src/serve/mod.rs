@@ -219,6 +219,8 @@ fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Set
     serving.check_directory();
     let worker = &mut serving.worker;
     let users = users(&settings, &mut worker.machine.random)?;
+    // What could fail on another queue is found out before anything is taken.
+    worker.core.services().check(&settings, users.clone()).map_err(ServeError::Ftp)?;
     let ours = users.clone();
     worker.with(|services, ctx| services.reload(ctx, &settings, ours)).map_err(ServeError::FtpReload)?;
     if let AnyFiles::Directory(files) = &mut worker.core.files {

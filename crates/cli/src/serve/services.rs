@@ -178,6 +178,8 @@ pub struct Services {
     /// Connections that the servers of all queues may hold.
     table: usize,
     seat: Seat,
+    /// Where FTP is, as the settings of the start would have it.
+    ftp_home: Home,
     /// What was changed in the files, for other threads.
     changes: Changes,
 }
@@ -202,6 +204,7 @@ impl Services {
             ports,
             table,
             seat,
+            ftp_home: ports.ftp.map_or(Home::All, |port| ftp_home(settings, port, ports.kernel, seat.seats)),
             changes: Changes::default(),
         };
         // What each may hold goes by all that are on, wherever they are.
@@ -221,6 +224,17 @@ impl Services {
         Ok(services)
     }
 
+    /// Whether FTP can take these settings, on whichever queues it is.
+    pub fn check(&self, settings: &Settings, users: Vec<ftp::User>) -> Result<(), ftp::ConfigError> {
+        let Some(port) = self.ports.ftp else { return Ok(()) };
+        let mut config = self.ftp_config(settings, port, users);
+        for index in 0..config.passive_share.servers {
+            config.passive_share.index = index;
+            config.validate()?;
+        }
+        Ok(())
+    }
+
     /// Takes new settings without dropping a connection or a request.
     pub fn reload(
         &mut self,
@@ -228,7 +242,8 @@ impl Services {
         settings: &Settings,
         users: Vec<ftp::User>,
     ) -> Result<(), ftp::ReloadError> {
-        let Ports { http, ftp, iperf3, .. } = self.ports.of(settings, self.seat);
+        // The servers stay where they are, wherever these settings would have put them at a start.
+        let Ports { http, ftp, iperf3, .. } = self.ports;
         // The one that can refuse goes first, so that a mistake changes nothing.
         if let Some(port) = ftp {
             let config = self.ftp_config(settings, port, users);
@@ -284,7 +299,7 @@ impl Services {
         let shares = self.shares(settings);
         let Seat { index, seats } = self.seat;
         // The host sees to it that no two listen on one port; so may who is alone.
-        let has_share = !self.ports.kernel && ftp_home(settings, port, false, seats) == Home::All;
+        let has_share = !self.ports.kernel && self.ftp_home == Home::All;
         let mut config = ftp::Config {
             listen: self.listen(port),
             backlog: self.part(shares.backlog),
@@ -453,6 +468,38 @@ mod tests {
         assert_eq!(seats(&["--iperf3-port", "5204", "--ftp-port", "0"], false), (vec![], vec![0]));
         assert_eq!(seats(&["--device", "kernel", "--ftp-passive-ports", "5000-5000"], true).0, all);
         assert_eq!(seats(&["--device", "kernel", "--ftp-port", "21"], true).0, all);
+    }
+
+    #[test]
+    fn new_settings_are_refused_where_a_queue_could_not_take_them() {
+        let on = |index, args: &[&str]| {
+            let (settings, place) = (settings(args), Place { seat: Seat { index, seats: 4 }, common: None });
+            let ports = Ports::new(&settings, false);
+            Services::new(&settings, vec![None], ports, 512, Vec::new(), &place).unwrap()
+        };
+        let (few, enough) = (["--ftp-passive-ports", "5000-5002"], ["--ftp-passive-ports", "5000-5003"]);
+        let broken = || vec![ftp::User { name: "a".into(), password_hash: "$argon2".into() }];
+        for index in 0..4 {
+            let everywhere = on(index, &enough);
+            assert!(everywhere.ftp.is_some());
+            assert!(matches!(
+                everywhere.check(&settings(&few), Vec::new()),
+                Err(ftp::ConfigError::NoPassivePort(..))
+            ));
+            assert_eq!(everywhere.check(&settings(&[]), Vec::new()), Ok(()));
+            // It stays on one, with all ports, also where other settings would put it on all.
+            let elsewhere = on(index, &few);
+            assert_eq!(elsewhere.ftp.is_some(), index == 1);
+            let config = elsewhere.ftp_config(&settings(&enough), 21, Vec::new());
+            assert_eq!(config.passive_share, PortShare::ALL);
+            assert_eq!(elsewhere.check(&settings(&few), Vec::new()), Ok(()));
+            for services in [everywhere, elsewhere] {
+                let found = services.check(&settings(&enough), broken());
+                assert_eq!(found, Err(ftp::ConfigError::PasswordHash("a".into())), "queue {index}");
+            }
+        }
+        let off = on(0, &["--ftp-port", "0"]);
+        assert_eq!(off.check(&settings(&few), broken()), Ok(()), "nobody needs it");
     }
 
     #[test]

@@ -165,7 +165,8 @@ impl fmt::Display for ConfigError {
             ConfigError::NoListener => f.write_str("no address to listen on"),
             ConfigError::NoPassivePort(ports, PortShare { index, servers }) => write!(
                 f,
-                "passive ports {}-{}: none of them is number {index} modulo {servers}",
+                "passive ports {}-{}: none of them is number {index} modulo {servers}, and each of \
+                 {servers} servers needs one",
                 ports.start(),
                 ports.end()
             ),
@@ -266,7 +267,9 @@ mod tests {
                 c.passive_ports = 5000..=5001;
                 c.passive_share = PortShare { index: 2, servers: 4 };
             },
-            Err("passive ports 5000-5001: none of them is number 2 modulo 4"),
+            Err(
+                "passive ports 5000-5001: none of them is number 2 modulo 4, and each of 4 servers needs one",
+            ),
         );
         let hash = login::hash_password("x", b"saltsaltsalt").unwrap();
         check(|c| c.users.push(user("anna", &hash)), Ok(()));
