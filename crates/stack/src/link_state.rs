@@ -38,6 +38,12 @@ impl Stack {
             dhcp.confirm(now);
         }
         self.arm_autoconfiguration();
+        self.tell_of_return();
+        self.retransmit_all_soon();
+    }
+
+    /// The link is back, be it said by the device or by the stack that watches it.
+    pub(crate) fn retransmit_all_soon(&mut self) {
         for slot in 0..self.net.config.max_connections as u32 {
             self.retransmit_soon(slot);
         }

@@ -110,6 +110,8 @@ enum Kind {
     Packet(Passed),
     /// Our addresses, and the routes.
     Link { addresses: Vec<OwnAddress>, routes: Vec<Route>, mtu6: usize },
+    /// The link, which was down, is up.
+    LinkUp,
     /// A neighbour was resolved, has moved, or (`None`) does not answer.
     Neighbor { ip: IpAddr, mac: Option<MacAddr> },
     /// Whose address is this?
@@ -187,6 +189,7 @@ impl Stack {
                 self.net.routes.replace(routes);
                 self.set_link_mtu6(mtu6);
             }
+            Kind::LinkUp => self.retransmit_all_soon(),
             Kind::Neighbor { ip, mac } => {
                 let outcome = self.net.neighbors.learn(ip, mac, self.net.now);
                 self.after_neighbor(outcome);
@@ -230,6 +233,14 @@ impl Stack {
         let addresses = net.addresses.iter().copied().collect();
         let routes = net.routes.iter().copied().collect();
         self.post(To::Others, Kind::Link { addresses, routes, mtu6 });
+    }
+
+    /// The owner, who is told of the link, tells the others that it is back.
+    pub(crate) fn tell_of_return(&mut self) {
+        let Seat { index, seats } = self.team.seat;
+        if seats > 1 && index == 0 {
+            self.post(To::Others, Kind::LinkUp);
+        }
     }
 
     /// The owner tells the others what became of a neighbour.

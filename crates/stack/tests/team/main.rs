@@ -210,6 +210,27 @@ fn a_neighbour_that_moves_is_found_again_by_all() {
 }
 
 #[test]
+fn other_seats_send_again_at_once_when_the_link_is_back() {
+    let mut world = World::new(2, Spread::ByFlow, 13);
+    world.remote_listens(7);
+    // They would be done at once.
+    world.loss = 3;
+    for seat in [0, 1] {
+        world.open_from(seat, SocketAddr::new(REMOTE, 7), 2_000_000);
+    }
+    world.run_for(Duration::from_millis(2));
+    assert!(!world.clients.iter().any(Client::is_done));
+    world.loss = 1;
+    world.run_for(SECOND * 7);
+    world.loss = 0;
+    let now = world.now;
+    world.members[0].node.stack.handle_link(now, false);
+    world.members[0].node.stack.handle_link(now, true);
+    // The next retransmission would be some seconds later.
+    assert!(world.run_until(SECOND, |world| world.clients[1].is_done()));
+}
+
+#[test]
 fn seats_have_no_addresses_until_the_owner_tells_them() {
     let mut world = World::new(2, Spread::ByFlow, 23);
     assert_eq!(world.members[1].node.stack.addresses().count(), 0);
