@@ -193,13 +193,11 @@ impl Settings {
         }
     }
 
-    /// Has what the directory holds come before memory files, unless those are asked for; returns what to tell of that.
+    /// The directory has a name `memory`: has that come before memory files, unless those are asked for; returns what to
+    /// tell of that.
     pub fn prefer_files(&mut self) -> Option<String> {
-        let dir = self.dir.as_ref()?;
-        std::fs::symlink_metadata(dir.join("memory")).ok()?;
-        let gives_way = self.servers.drop_memory_files();
-        let dir = dir.display();
-        gives_way.then(|| {
+        self.servers.drop_memory_files().then(|| {
+            let dir = self.dir.as_ref().map_or("the directory".to_owned(), |dir| dir.display().to_string());
             format!("{dir} has a name \"memory\" itself, so memory files (/memory/SIZE) are only where memory-files = true asks for them")
         })
     }

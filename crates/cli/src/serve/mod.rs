@@ -127,7 +127,6 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     settings.check_dir().map_err(ServeError::Settings)?;
     output::set_json(settings.log_format == LogFormat::Json);
     logging::start(settings.log_format, args.verbose).map_err(ServeError::Settings)?;
-    settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
     // Before any thread is there, so that all of them leave these signals to the loop.
     let signals = Signals::catch_all().map_err(ServeError::System)?;
     let mut random = Random::new();
@@ -135,6 +134,7 @@ pub fn run(args: &Serve) -> Result<(), ServeError> {
     let account = user::choose(&settings).map_err(ServeError::User)?;
     let users = users(&settings, &mut random)?;
     let files = files(&settings)?;
+    prefer_files(&mut settings, &files);
     // The host's side of the device goes after the device.
     let Opened { makers, interface: _interface, what, bind, addresses, kernel, kept, table } =
         open::engine(&settings, &mut random).map_err(ServeError::Open)?;
@@ -211,7 +211,7 @@ fn finish(
 /// Reads the configuration again and applies what can change while running.
 fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Settings, ServeError> {
     let mut settings = Settings::load(args).map_err(ServeError::Settings)?;
-    settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
+    prefer_files(&mut settings, &serving.worker.core.files);
     for name in in_force.pending(&settings) {
         log::warn!("{name} has changed in the configuration and takes effect at the next start");
     }
@@ -255,6 +255,15 @@ fn users(settings: &Settings, random: &mut Random) -> Result<Vec<ftp::User>, Ser
         Ok(ftp::User { name: user.name.clone(), password_hash })
     };
     settings.ftp_users.iter().map(user).collect()
+}
+
+/// Has what the directory holds come before memory files, unless those are asked for.
+fn prefer_files(settings: &mut Settings, files: &AnyFiles) {
+    // Whom we became may not be allowed to go to the directory by its path.
+    let AnyFiles::Directory(directory) = files else { return };
+    if directory.holds("memory") {
+        settings.prefer_files().iter().for_each(|text| log::info!("{text}"));
+    }
 }
 
 fn files(settings: &Settings) -> Result<AnyFiles, ServeError> {

@@ -58,6 +58,31 @@ fn root_becomes_nobody_who_can_still_serve() {
 }
 
 #[test]
+fn what_the_directory_has_stays_before_memory_files_where_its_path_is_closed() {
+    let (above, other) = (Folder::new(), Folder::new());
+    let open = |path: &str, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("as root");
+    };
+    let (served, config) = (above.file("served"), other.file("linerate.toml"));
+    std::fs::create_dir_all(served.join("memory")).expect("a directory");
+    std::fs::write(served.join("memory/12"), "of the place").expect("a file");
+    std::fs::write(&config, "offload = \"all\"\n").expect("a file");
+    open(above.path(), 0o755);
+    open(other.path(), 0o755);
+    let (served, config) = (served.to_str().expect("UTF-8"), config.to_str().expect("UTF-8"));
+    let lab = Lab::start(Wire::Kernel, 1500, &[served, "--config", config]);
+    check_user(&lab, 65534, "65534");
+    let get = || lab.client.must(&format!("curl -sSf {}/memory/12", lab.http()));
+    assert_eq!(get(), "of the place");
+    open(above.path(), 0o700);
+    lab.signal("HUP");
+    lab.client.must("sleep 0.3");
+    assert!(lab.log().contains("configuration reloaded"), "{}", lab.log());
+    assert_eq!(get(), "of the place");
+    lab.stop();
+}
+
+#[test]
 fn uploads_that_are_allowed_too_late_are_explained() {
     let served = Folder::with_files(1);
     std::fs::set_permissions(served.path(), std::fs::Permissions::from_mode(0o755)).expect("as root");

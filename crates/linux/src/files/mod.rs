@@ -181,6 +181,11 @@ impl WorkerFiles {
         Ok(self.crew.work.is_at(path)?)
     }
 
+    /// Whether the directory has this name; where that cannot be told, it counts as there.
+    pub fn holds(&self, name: &str) -> bool {
+        self.crew.work.holds(name)
+    }
+
     /// Whether this process has the right to make and remove files in the directory.
     pub fn may_change(&self) -> bool {
         self.crew.work.may_change()

@@ -96,6 +96,12 @@ impl Root {
         Ok((here.st_dev, here.st_ino) == (there.st_dev, there.st_ino))
     }
 
+    /// Whether there is this name; where that cannot be told, there is.
+    pub(super) fn holds(&self, name: &str) -> bool {
+        let found = rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW);
+        !matches!(found, Err(Errno::NOENT))
+    }
+
     /// Allows or refuses changes from the next operation on; files that are open for writing stay so.
     pub(crate) fn set_writable(&self, writable: bool) {
         self.writable.store(writable, Ordering::Relaxed);

@@ -86,6 +86,11 @@ impl WorkQueue {
         self.root.may_change()
     }
 
+    /// See [`WorkerFiles::holds`](super::WorkerFiles::holds).
+    pub(super) fn holds(&self, name: &str) -> bool {
+        self.root.holds(name)
+    }
+
     /// See [`Root::is_at`].
     pub(super) fn is_at(&self, path: &Path) -> Result<bool, Errno> {
         self.root.is_at(path)
