@@ -238,7 +238,7 @@ fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Set
     }
     let now = serving.worker.now();
     if settings.stats != current.stats {
-        serving.stats = settings.stats.map(|interval| Stats::new(now, interval));
+        serving.stats = settings.stats.map(|interval| Stats::midway(now, interval));
     }
     Ok(settings)
 }

@@ -23,6 +23,8 @@ pub struct Stats {
     figures: Figures,
     drops: BTreeMap<(&'static str, &'static str), u64>,
     cpu_ns: u64,
+    /// What was counted before the first interval is not known: the next time is its beginning.
+    begins: bool,
 }
 
 impl Stats {
@@ -35,7 +37,13 @@ impl Stats {
             figures: Figures::default(),
             drops: BTreeMap::new(),
             cpu_ns: cpu::process_time_ns(),
+            begins: false,
         }
+    }
+
+    /// The same where much has been counted before: what it is has to be told first.
+    pub fn midway(now: Instant, interval: Duration) -> Self {
+        Stats { next: now, begins: true, ..Stats::new(now, interval) }
     }
 
     /// When the next line is due.
@@ -56,7 +64,9 @@ impl Stats {
             cpu_ns: cpu_ns - self.cpu_ns,
             resident: cpu::resident_bytes(),
         };
-        output::event("stats", sample.text(), sample.json());
+        if !std::mem::take(&mut self.begins) {
+            output::event("stats", sample.text(), sample.json());
+        }
         self.next = (self.next + self.interval).max(now);
         self.last = now;
         self.figures = figures;
@@ -172,6 +182,18 @@ impl Sample {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_counted_before_is_no_rate() {
+        let at = Instant::from_millis;
+        let mut stats = Stats::midway(at(5_000), Duration::from_secs(2));
+        assert_eq!((stats.due_at(), stats.begins), (at(5_000), true), "to be told what was counted");
+        let figures = Figures { received_bytes: 1 << 40, ..Figures::default() };
+        stats.print(at(5_001), Duration::ZERO, figures, &[]);
+        assert_eq!((stats.due_at(), stats.begins), (at(7_000), false));
+        assert_eq!((stats.last, stats.figures.received_bytes), (at(5_001), 1 << 40));
+        assert!(!Stats::new(at(0), Duration::from_secs(2)).begins);
+    }
 
     #[test]
     fn a_line_has_rates_of_the_interval_and_gauges() {
