@@ -38,15 +38,16 @@ pub struct Process {
 }
 
 impl Process {
-    /// Serves until all `addresses` can be used, or `patience` is over.
+    /// Serves until all `addresses` can be used, `patience` is over, or a signal has come.
     pub fn settle(&mut self, addresses: &[IpAddr], patience: Duration) -> Result<(), ServeError> {
         let until = self.worker.now() + patience;
         loop {
             let usable = self.worker.core.engine.addresses_in_use();
             let waits = usable.is_some_and(|usable| addresses.iter().any(|ip| !usable.contains(ip)));
-            if !waits || self.worker.now() >= until {
+            if !waits || self.worker.now() >= until || self.signals.has_any() {
                 return Ok(());
             }
+            self.worker.answer_status();
             if !self.worker.turn().map_err(ServeError::Device)? {
                 self.worker.sleep(self.worker.now(), Some(until), Some(self.signals.as_fd()));
             }
