@@ -267,6 +267,8 @@ fn prefer_files(settings: &mut Settings, files: &AnyFiles) {
 }
 
 fn files(settings: &Settings) -> Result<AnyFiles, ServeError> {
+    // Each file that is sent takes a descriptor.
+    linerate_linux::descriptors::raise_limit();
     match &settings.dir {
         Some(dir) => {
             let config = WorkerConfig { writable: settings.writable, ..WorkerConfig::default() };
