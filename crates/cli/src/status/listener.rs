@@ -25,16 +25,22 @@ pub fn start(address: SocketAddr, asker: Asker) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     let address = listener.local_addr()?;
     let clients = Arc::new(AtomicUsize::new(0));
+    let only_literal_hosts = is_local(address);
     let accept = move || {
         loop {
             match listener.accept() {
-                Ok((stream, _)) => admit(stream, &asker, &clients, address.ip().is_loopback()),
+                Ok((stream, _)) => admit(stream, &asker, &clients, only_literal_hosts),
                 Err(_) => thread::sleep(STARVED_RETRY),
             }
         }
     };
     thread::Builder::new().name("status".to_owned()).spawn(accept)?;
     Ok(address)
+}
+
+/// Whether only this host's own programs reach the address, be it IPv4 in the form of IPv6.
+fn is_local(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// One of the clients that are being served; leaves its place when dropped.
@@ -210,6 +216,21 @@ mod tests {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();
         answer
+    }
+
+    #[test]
+    fn addresses_that_no_other_host_reaches() {
+        for (address, expected) in [
+            ("127.0.0.1:1", true),
+            ("127.8.0.1:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("[::ffff:10.0.0.1]:1", false),
+        ] {
+            assert_eq!(is_local(address.parse().unwrap()), expected, "{address}");
+        }
     }
 
     #[test]
