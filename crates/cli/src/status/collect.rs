@@ -194,7 +194,8 @@ impl Collector {
             if keeps {
                 look.limits.insert(row.conn.id, detail.info.limits);
             }
-            list.push(describe(row, &detail, of.transport() == "kernel", base, now));
+            let limits = self.history.limits(now, row.conn.id);
+            list.push(describe(row, &detail, of.transport() == "kernel", base, limits, now));
         }
         if keeps {
             self.history.keep(look);
@@ -258,18 +259,30 @@ fn first(all: &mut Vec<Row>, query: Query) {
     all.sort_unstable_by(order);
 }
 
-/// Time by cause since the look before, if this connection was there then; else since it was established.
-fn recent(times: &LimitTimes, before: Option<&LimitTimes>) -> LimitTimes {
-    let mut recent = *times;
-    if let Some(before) = before {
-        for (now, then) in recent.ns.iter_mut().zip(before.ns) {
-            *now = now.saturating_sub(then);
+/// Time by cause since it was `before`; since the connection was established where it is new, and nothing where it was there
+/// and nobody looked.
+fn recent(times: &LimitTimes, before: Option<&LimitTimes>, is_new: bool) -> LimitTimes {
+    match before {
+        Some(before) => {
+            let mut recent = *times;
+            for (now, then) in recent.ns.iter_mut().zip(before.ns) {
+                *now = now.saturating_sub(then);
+            }
+            recent
         }
+        None if is_new => *times,
+        None => LimitTimes::default(),
     }
-    recent
 }
 
-fn describe(row: &Row, detail: &ConnDetail, is_kernel: bool, base: Option<&Look>, now: Instant) -> Conn {
+fn describe(
+    row: &Row,
+    detail: &ConnDetail,
+    is_kernel: bool,
+    base: Option<&Look>,
+    limits: Option<&LimitTimes>,
+    now: Instant,
+) -> Conn {
     let ConnDetail { info, state, queued, unread } = detail;
     let age = info.limits.ns.iter().sum::<u64>() as f64 / 1e9;
     let span = match (base, row.before) {
@@ -280,7 +293,7 @@ fn describe(row: &Row, detail: &ConnDetail, is_kernel: bool, base: Option<&Look>
     };
     let (sent, received) = row.moved();
     let (send_rate, receive_rate) = (sent as f64 * 8.0 / span, received as f64 * 8.0 / span);
-    let times = recent(&info.limits, base.and_then(|look| look.limits.get(&row.conn.id)));
+    let times = recent(&info.limits, limits, row.before.is_none());
     let cause = main_limit(&times);
     let verdict = live::of(&Seen { detail, is_kernel, send_rate, receive_rate, cause });
     let total = times.ns.iter().sum::<u64>().max(1) as f64;

@@ -94,8 +94,19 @@ pub struct History {
 impl History {
     /// The look that rates at `now` are to be taken from, if there is one.
     pub fn base(&self, now: Instant) -> Option<&Look> {
-        let fits = |look: &&Look| (LEAST_SPAN..=LONGEST_SPAN).contains(&now.saturating_since(look.at));
-        self.newer.as_ref().filter(fits).or_else(|| self.older.as_ref().filter(fits))
+        self.fitting(now).next()
+    }
+
+    /// Time by cause of a connection at the last look that fits in which it was looked at closely: another client may have asked
+    /// for fewer since, or for none.
+    pub fn limits(&self, now: Instant, id: ConnId) -> Option<&LimitTimes> {
+        self.fitting(now).find_map(|look| look.limits.get(&id))
+    }
+
+    /// Looks that are neither too young nor too old, the newer one first.
+    fn fitting(&self, now: Instant) -> impl Iterator<Item = &Look> {
+        let fits = move |look: &&Look| (LEAST_SPAN..=LONGEST_SPAN).contains(&now.saturating_since(look.at));
+        [&self.newer, &self.older].into_iter().flatten().filter(fits)
     }
 
     /// Whether a look at `now` is to be kept.

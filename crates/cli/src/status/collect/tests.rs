@@ -144,6 +144,29 @@ fn rates_are_of_the_time_between_two_looks() {
 }
 
 #[test]
+fn what_limits_is_of_the_time_since_the_last_close_look() {
+    let mut fake = Fake { conns: vec![conn(1, 1_000, 0)], ..Fake::default() };
+    let mut collector = Collector::new(Instant::ZERO, String::new());
+    let nobody = Query { limit: 0, sort: Sort::Rate };
+    report(&mut collector, &mut fake, 1_000, Query::default());
+    // Somebody else asks, for totals only.
+    report(&mut collector, &mut fake, 1_500, nobody);
+    fake.conns[0].1.ns[LimitCause::Congestion as usize] += 900_000_000;
+    fake.conns[0].1.ns[LimitCause::Application as usize] += 100_000_000;
+    let asked = report(&mut collector, &mut fake, 2_000, Query::default());
+    let seen = &asked.connections.list[0];
+    assert_eq!((seen.limited_by.as_str(), seen.shares["congestion window"]), ("congestion window", 0.9));
+    // Twice, so that nobody knows what it was.
+    report(&mut collector, &mut fake, 2_500, nobody);
+    report(&mut collector, &mut fake, 3_000, nobody);
+    fake.conns[0].0.sent += 500;
+    let asked = report(&mut collector, &mut fake, 3_500, Query::default());
+    let seen = &asked.connections.list[0];
+    assert_eq!((seen.limited_by.as_str(), seen.bottleneck.as_str()), ("", "nothing"));
+    assert!(seen.shares.values().all(|share| *share == 0.0), "{:?}", seen.shares);
+}
+
+#[test]
 fn rates_of_the_whole_and_of_what_is_dropped_are_of_the_same_time() {
     let mut fake = Fake::default();
     let mut collector = Collector::new(Instant::ZERO, String::new());
