@@ -17,6 +17,8 @@ const MAX_COMPLETIONS: usize = 4096;
 const PATIENCE: Duration = Duration::from_millis(10);
 /// For how long, after one was given up, others that draw it are lost at once: they would hold up all that are let through.
 const HASTE: Duration = Duration::from_millis(40);
+/// The same where the next packet was taken at once, so that the interface's queue was not full.
+const LONG_HASTE: Duration = Duration::from_secs(1);
 
 /// Pieces of one packet: virtio-net header, header block, payload.
 pub(crate) const MAX_PIECES: usize = 2 + MAX_CHUNKS;
@@ -39,20 +41,31 @@ struct Jam {
     since: Option<Instant>,
     /// Until when none is offered again.
     hasty_until: Option<Instant>,
+    /// The packet before was given up.
+    has_given_up: bool,
 }
 
 impl Jam {
     /// Whether the front packet, refused again, is given up.
     fn gives_up(&mut self, now: Instant) -> bool {
         if self.hasty_until.is_some_and(|until| now < until) {
+            self.has_given_up = false;
             return true;
         }
         let since = *self.since.get_or_insert(now);
         if now.saturating_since(since) < PATIENCE {
             return false;
         }
-        *self = Jam { since: None, hasty_until: Some(now + HASTE) };
+        *self = Jam { since: None, hasty_until: Some(now + HASTE), has_given_up: true };
         true
+    }
+
+    /// A packet was taken.
+    fn passed(&mut self, now: Instant) {
+        self.since = None;
+        if std::mem::take(&mut self.has_given_up) {
+            self.hasty_until = Some(now + LONG_HASTE);
+        }
     }
 }
 
@@ -106,7 +119,7 @@ pub(crate) fn drain(
     while !queue.is_empty() && !completions.is_full() {
         match send(queue) {
             Ok(sent) => {
-                completions.jam.since = None;
+                completions.jam.passed(now);
                 for _ in 0..sent.clamp(1, MAX_BATCH).min(queue.len()) {
                     count_sent(queue, stats);
                     completions.retire(queue);
@@ -117,6 +130,7 @@ pub(crate) fn drain(
                 Ok(Fate::Again) => {}
                 Ok(Fate::Full) => break,
                 Ok(Fate::Lost) => {
+                    completions.jam.since = None;
                     completions.retire(queue);
                     taken += 1;
                 }
@@ -257,16 +271,27 @@ mod tests {
         assert_eq!(at(9, &mut queue, &mut refuse_odd), (0, true));
         assert_eq!(at(10, &mut queue, &mut refuse_odd), (4, false), "the third packet is not waited for");
         let mut queue = queue_of(4);
-        assert_eq!(at(49, &mut queue, &mut refuse_odd), (4, false));
+        assert_eq!(at(1_009, &mut queue, &mut refuse_odd), (4, false));
         let mut queue = queue_of(2);
-        assert_eq!(at(50, &mut queue, &mut refuse_odd), (0, true));
+        assert_eq!(at(1_010, &mut queue, &mut refuse_odd), (0, true));
         // A queue that was full for a moment loses nothing, and one that the descriptor tells of is left to it.
-        assert_eq!(at(55, &mut queue, &mut |_| Ok(2)), (2, false));
+        assert_eq!(at(1_015, &mut queue, &mut |_| Ok(2)), (2, false));
         let mut queue = queue_of(1);
-        assert_eq!(at(60, &mut queue, &mut refuse_odd), (0, true));
-        assert_eq!(at(65, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
-        assert_eq!(at(99, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
+        assert_eq!(at(1_020, &mut queue, &mut refuse_odd), (0, true));
+        assert_eq!(at(1_025, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
+        assert_eq!(at(1_060, &mut queue, &mut |_| Err(Errno::AGAIN)), (0, false));
         assert_eq!((stats.tx_refused, stats.tx_frames), (4, 6));
+        // Where all are refused it may be that the queue is full: they are waited for again soon.
+        let mut refuse_all = |_: &TxQueue| Err(Errno::NOBUFS);
+        let mut queue = queue_of(2);
+        assert_eq!(at(2_000, &mut queue, &mut refuse_all), (0, true));
+        assert_eq!(at(2_010, &mut queue, &mut refuse_all), (2, false));
+        let mut queue = queue_of(1);
+        assert_eq!(at(2_050, &mut queue, &mut refuse_all), (0, true));
+        // What another error takes is waited for no more.
+        assert_eq!(at(2_055, &mut queue, &mut |_| Err(Errno::INVAL)), (1, false));
+        let mut queue = queue_of(1);
+        assert_eq!(at(9_000, &mut queue, &mut refuse_all), (0, true));
     }
 
     #[test]

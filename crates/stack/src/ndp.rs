@@ -126,9 +126,10 @@ impl Stack {
             None => (group, MacAddr::ipv6_multicast(group)),
         };
         let option = [NdpOption::SourceLinkLayer(own)];
-        // As long as it is open whose address that is, nobody is to be told that it is at ours (RFC 4429 section 3.2).
-        let is_sure = !self.net.addresses.is_unconfirmed(IpAddr::V6(source));
-        let options = if is_sure { &option[..] } else { &[] };
+        // As long as it is open whose address that is, nobody is to be told that it is at ours (RFC 4429 section 3.2). But who is
+        // asked by his group may not know us, and must be told where to answer (RFC 4861 section 4.3).
+        let is_needed = unicast.is_none() || !self.net.addresses.is_unconfirmed(IpAddr::V6(source));
+        let options = if is_needed { &option[..] } else { &[] };
         let message = Message::NeighbourSolicitation { target };
         self.send_ndp(message, options, source, destination, NextHop::Direct(mac));
     }

@@ -56,7 +56,7 @@ impl Stack {
     }
 
     /// Gives an address up, and resets the connections from it. Whether it was ours. One that DHCP or a router gave comes back when they give
-    /// it again.
+    /// it again, the link-local one when the link comes back.
     pub fn remove_address(&mut self, now: Instant, ip: IpAddr) -> bool {
         self.set_now(now);
         if self.team.seat.is_member() || self.forget_address(ip).is_none() {

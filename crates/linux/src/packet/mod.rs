@@ -85,7 +85,7 @@ pub struct PacketDevice {
     starved: bool,
     /// The last call of `receive` took nothing, for want of buffers.
     dry: bool,
-    /// The interface went down, and no frame has come since.
+    /// The interface went down, and no frame has left since. Those that come may have waited since before.
     down: bool,
     gone: bool,
 }
@@ -343,14 +343,13 @@ impl QueuePair for PacketDevice {
             }
         }
         let received = batch.len() - before;
-        self.down &= received == 0;
         self.dry = self.starved && received == 0;
         if self.gone && received == 0 { Err(DeviceError::Gone) } else { Ok(received) }
     }
 
     fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let (fd, virtio_len, batch) = (self.fd.as_fd(), self.virtio_len, self.batch);
-        let lost = self.stats.tx_link_down;
+        let (lost, left) = (self.stats.tx_link_down, self.stats.tx_frames);
         let taken = tx::drain(now, queue, &mut self.completions, &mut self.stats, |queue| {
             let mut headers = [[0; HEADER_LEN]; MAX_BATCH];
             let mut pieces = [IoSlice::new(&[]); BATCH_PIECES];
@@ -374,7 +373,7 @@ impl QueuePair for PacketDevice {
             sys::send_many(fd, &gathers[..count])
         });
         // Of the socket's error, which is told once, receiving hears no more then.
-        self.down |= self.stats.tx_link_down != lost;
+        self.down = self.stats.tx_link_down != lost || (self.down && self.stats.tx_frames == left);
         taken
     }
 

@@ -17,8 +17,7 @@ impl Connection {
             self.receiving.ack.now();
         }
         if self.loss.recovery != Recovery::Open && self.sender.ecn.is_echo(segment.flags) {
-            // The network is congested: the reduction was necessary, whatever became of the segments.
-            self.loss.undo = None;
+            self.loss.on_mark();
         }
         if self.sender.una == self.sender.nxt || !self.sender.ecn.asks_for_reduction(ack, segment.flags) {
             return;

@@ -134,6 +134,12 @@ impl LossRecovery {
             && self.rack.fack() <= una
     }
 
+    /// The network is congested: the reduction was necessary, whatever became of the segments. Unless a mark had asked for one before it, of
+    /// which the echoes go on until the peer hears that.
+    pub(super) fn on_mark(&mut self) {
+        self.undo = self.undo.filter(|undo| undo.until == 0);
+    }
+
     fn forget_duplicates(&mut self) {
         self.duplicates = 0;
         self.board.forget_assumed();
@@ -394,7 +400,7 @@ impl Connection {
     /// Takes the reduction back (RFC 4015).
     fn undo(&mut self, now: Instant) {
         let Some(undo) = self.loss.undo.take() else { return };
-        if self.loss.board.next_lost().is_some() {
+        if self.handshake.sack && self.loss.board.next_lost().is_some() {
             // What is taken back with the rest may be lost all the same, and no other acknowledgement come.
             self.timers.set(Timer::Reorder, now);
         }
