@@ -292,7 +292,8 @@ impl Scoreboard {
         if clues.now - resent.queued < clues.early && clues.echo.is_none() && !resent.twice {
             self.repeated.remove(start, resent.end);
         }
-        // Faster than the path ever was: it may have been the first transmission. One that seems not to have left tells nothing: devices may report that late.
+        // Faster than the path ever was: it may have been the first transmission (RFC 8985 section 6.2 step 2). One that
+        // seems not to have left tells nothing: devices may report that late.
         if let Some(left) = resent.left.filter(|&left| clues.now - left >= clues.least_rtt) {
             arrivals.see(Newest { serial: resent.serial, end: resent.end, left });
         }
@@ -418,7 +419,7 @@ impl Scoreboard {
         self.judged = from;
     }
 
-    /// `start..end` is sent again; `stamp`: the timestamp in it. Returns the number of the transmission, and whether any of
+    /// `start..end` is given to the device again; `stamp`: the timestamp in it. Returns the number of the transmission, and whether any of
     /// it had been sent again before.
     pub fn mark_resent(&mut self, now: Instant, start: u64, end: u64, stamp: u32) -> (u64, bool) {
         self.lost.remove(start, end);

@@ -186,6 +186,7 @@ impl Connection {
         }
         self.accounts.last.received = now;
         self.life.keep_alives = 0;
+        // The window that is known, told once more.
         let window = self.sender.window.edge.saturating_sub(ack);
         self.handle_ack(now, seq, ack, window, segment);
         Outcome::Accepted

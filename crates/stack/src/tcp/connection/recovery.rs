@@ -168,8 +168,9 @@ impl LossRecovery {
         }
     }
 
-    /// Before this acknowledgement none was under way, if `was_open`. Whether nothing had been lost: the peer got everything that was sent again by the first transmission (RFC 3522,
-    /// RFC 3708), or what seemed lost arrived before it was sent again.
+    /// Whether nothing had been lost: the peer got everything that was sent again by the first transmission (RFC 3522,
+    /// RFC 3708), or what seemed lost arrived before it was sent again. `was_open`: no recovery was under way before this
+    /// acknowledgement.
     fn was_in_vain(&self, was_open: bool, news: &News) -> bool {
         let Some(undo) = self.undo else { return false };
         let told = news.advance > 0 || news.duplicated.is_some();
