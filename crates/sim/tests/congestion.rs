@@ -121,3 +121,29 @@ fn a_queue_that_marks_above_a_threshold_stays_short() {
     let queue = Queue::Threshold { mark_bytes: 60_000, bytes: 1 << 24 };
     check_marks(50_000_000, Duration::from_millis(20), queue, 0.85);
 }
+
+/// Where every packet may overtake others by 20 ms, what is lost besides is found late: it reduces all the same, and the flow takes
+/// what CUBIC takes where it goes by Reno (RFC 9438 section 5.1), 1.22 MSS / (RTT sqrt(p)).
+#[test]
+fn a_flow_takes_its_share_where_losses_hide_among_reordering() {
+    let (rate, loss, rtt) = (50_000_000, 0.001, 0.040);
+    let way = Path {
+        rate_bps: Some(rate),
+        delay: Duration::from_millis(10),
+        jitter: Jitter::Uniform(Duration::from_millis(20)),
+        jitter_reorders: true,
+        queue: Queue::bytes(1_250_000),
+        ..Path::default()
+    };
+    for seed in 1..=3 {
+        let mut config = PairConfig::with_rate_and_delay(1_000_000_000, Duration::ZERO);
+        config.a_to_b = Path { loss: Loss::Random(loss), ..way.clone() };
+        config.b_to_a = way.clone();
+        let (mut world, a, b) = World::pair(seed, config);
+        let flow = world.add_flow(upload(a, b, &SocketOptions::default()));
+        world.run_for(60 * SECOND);
+        let share = 1.22 * 1_448.0 / (rtt * f64::sqrt(loss));
+        let ratio = received(&world, flow) as f64 / 60.0 / share;
+        assert!((0.8..1.3).contains(&ratio), "seed {seed}: {ratio:.2} of CUBIC's share");
+    }
+}

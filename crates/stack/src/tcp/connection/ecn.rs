@@ -26,7 +26,7 @@ impl Connection {
         // Recovery from a loss has reduced the window already.
         if self.loss.recovery == Recovery::Open {
             self.accounts.counters.ecn_reductions += 1;
-            self.sender.congestion.on_congestion_experienced(now, self.sender.nxt - self.sender.una);
+            self.sender.congestion.on_congestion_experienced(now, self.flight());
             self.sender.ecn.on_reduced(self.sender.nxt);
         }
     }
@@ -38,7 +38,7 @@ impl Connection {
             return false;
         }
         self.sender.congestion.save();
-        self.sender.congestion.on_loss(now, self.sender.nxt - self.sender.una);
+        self.sender.congestion.on_loss(now, self.flight());
         self.sender.ecn.on_reduced(self.sender.nxt);
         true
     }

@@ -372,6 +372,14 @@ impl Connection {
     fn pipe(&self) -> u64 {
         self.loss.board.pipe(self.sender.una, self.sender.nxt)
     }
+
+    /// FlightSize (RFC 5681 section 2), as far as the congestion window allowed it at one time: while a loss waits for the reordering
+    /// window (RFC 8985), new data takes the place of what SACK reports, and both together say more than the path holds.
+    fn flight(&self) -> u64 {
+        let unacknowledged = self.sender.nxt - self.sender.una;
+        let unreported = unacknowledged.saturating_sub(self.loss.board.reported());
+        unreported.max(unacknowledged.min(self.sender.congestion.window()))
+    }
 }
 
 #[inline]

@@ -355,7 +355,7 @@ impl Connection {
         } else if let Some(undo) = &mut self.loss.undo {
             undo.cause = Cause::Timeout;
         }
-        self.sender.congestion.on_timeout(now, self.sender.nxt - self.sender.una, first);
+        self.sender.congestion.on_timeout(now, self.flight(), first);
         self.sender.ecn.on_reduced(self.sender.nxt);
         self.loss.recovery = Recovery::Timeout { until: self.sender.nxt };
         let is_new = !matches!(was, Recovery::Timeout { .. });

@@ -7,12 +7,18 @@ use crate::tcp::{Config, TxLimits};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::time::Duration;
+use linerate_transport::Congestion;
 
 const MSS: i64 = 1_460;
 
 /// Established, `acked` segments sent and acknowledged over a round trip of 40 ms.
 fn after_round_trips(acked: i64) -> Solo {
-    let mut solo = Solo::passive(config(), offer(true, false));
+    after_round_trips_with(config(), acked)
+}
+
+/// The same with other settings.
+fn after_round_trips_with(config: Config, acked: i64) -> Solo {
+    let mut solo = Solo::passive(config, offer(true, false));
     solo.output();
     solo.pass(ms(40));
     let _ = solo.input(ACK, 0, 0, 0);
@@ -255,6 +261,36 @@ fn rfc_9937_recovery_sends_evenly() {
     let in_flight = 20 * MSS + MSS * (sent.iter().sum::<usize>() as i64 - 1) - 18 * MSS;
     let target = i64::from(solo.connection.info(solo.now).slow_start_threshold.unwrap());
     assert!((in_flight - target).abs() <= 3 * MSS, "{in_flight} for {target}");
+}
+
+#[test]
+fn a_loss_that_is_found_late_reduces_from_what_the_window_allowed() {
+    for (congestion, percent) in [(Congestion::Cubic, 70), (Congestion::NewReno, 50)] {
+        let mut config = config();
+        config.socket.congestion = congestion;
+        let mut solo = after_round_trips_with(config, 20);
+        // The path reorders: a loss waits for the reordering window, whatever is reported.
+        let first = 20 * MSS;
+        solo.send(6 * MSS as usize);
+        solo.output();
+        solo.pass(ms(40));
+        solo.sack(first, &[(first + MSS, first + 2 * MSS)]);
+        solo.pass(ms(9));
+        let first = first + 6 * MSS;
+        solo.ack(first);
+        solo.send(60_000);
+        let segments = solo.output().len() as i64;
+        solo.pass(ms(40));
+        // All but the first arrive, and new ones take their place before it is found lost.
+        solo.sack(first, &[(first + MSS, first + segments * MSS)]);
+        assert!(solo.output().len() as i64 >= segments - 1);
+        let window = i64::from(solo.connection.info(solo.now).congestion_window);
+        solo.pass(ms(20));
+        let info = solo.connection.info(solo.now);
+        assert_eq!(solo.connection.counters().fast_recoveries, 1);
+        let threshold = i64::from(info.slow_start_threshold.unwrap());
+        assert_eq!(threshold, window * percent / 100, "{congestion:?}");
+    }
 }
 
 #[test]
