@@ -24,7 +24,11 @@ fn three_duplicates_without_sack_repeat_the_first_segment() {
     solo.ack(0);
     assert_eq!(solo.lengths(), [(0, 1_460)], "fast retransmit");
     let info = solo.connection.info(solo.now);
-    assert_eq!(info.slow_start_threshold, Some(7_300), "half of 10: not of limited transmit (RFC 5681 section 3.2)");
+    assert_eq!(
+        info.slow_start_threshold,
+        Some(7_300),
+        "half of 10: not of limited transmit (RFC 5681 section 3.2)"
+    );
     assert_eq!(info.congestion_window, 7_300);
     // Further duplicates let new data out once half a window has arrived (the inflation of RFC 6582).
     let new: Vec<_> = (0..8)
