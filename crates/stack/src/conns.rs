@@ -55,6 +55,8 @@ pub(crate) struct About {
     /// The listener whose Fast Open requests it counts among, while its handshake lasts.
     pub(crate) fast_open: Option<ListenerId>,
     pub(crate) next_hop: IpAddr,
+    /// The version of the routes that it was taken from.
+    pub(crate) routes: u32,
     pub(crate) neighbor: Option<NeighborRef>,
     /// Since when nobody answers for the next hop; `FAR_FUTURE` where somebody does.
     pub(crate) unreachable_since: Instant,

@@ -266,11 +266,7 @@ impl Stack {
             self.finish(slot);
             return;
         }
-        // Routes may have changed; otherwise the neighbour is asked for again.
-        let remote = conn.tcp.remote().ip();
-        if let Some(next_hop) = self.net.routes.next_hop(remote) {
-            conn.next_hop = next_hop;
-        }
+        // The neighbour is asked for again, or another one where routes have changed.
         conn.retry_at = now + RETRY;
         self.settle(slot);
     }

@@ -202,6 +202,7 @@ impl Stack {
         }
         let (flow, tos) = (FlowKey::of(tcp.local(), tcp.remote()), tcp.config().socket.tos & !3);
         self.set_out(secrets, tcp);
+        let routes = self.net.routes.version();
         let tcp = self.conns.settle_in(place);
         let about = |id| About {
             id,
@@ -215,6 +216,7 @@ impl Stack {
             tos,
             fast_open: None,
             next_hop,
+            routes,
             neighbor: None,
             unreachable_since: Instant::FAR_FUTURE,
             retry_at: Instant::FAR_FUTURE,

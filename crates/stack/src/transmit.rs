@@ -302,6 +302,9 @@ impl Net {
         if conn.tcp.is_finished() || self.waiting.list_of(slot).is_some() {
             return Way::Unknown;
         }
+        if conn.routes != self.routes.version() {
+            self.look_for_route(conn);
+        }
         match self.resolve_ref(conn.neighbor, &conn.next_hop) {
             Lookup::Known(neighbor, mac) => {
                 conn.neighbor = Some(neighbor);
@@ -316,6 +319,18 @@ impl Net {
                 conn.retry_at = self.now + REFUSED_RETRY;
                 Way::Refused
             }
+        }
+    }
+
+    /// Routes have changed since the connection's was taken. Where none is left it goes on as before: another may come.
+    #[cold]
+    fn look_for_route(&self, conn: &mut Awake<'_>) {
+        conn.routes = self.routes.version();
+        if let Some(next_hop) = self.routes.next_hop(conn.tcp.remote().ip())
+            && next_hop != conn.next_hop
+        {
+            conn.next_hop = next_hop;
+            conn.neighbor = None;
         }
     }
 }

@@ -513,3 +513,26 @@ fn what_was_sent_in_vain_is_sent_again_when_the_link_is_back() {
         assert_eq!(bench.host.stack.state(conn), ConnState::Open { finished: false });
     }
 }
+
+#[test]
+fn open_connections_follow_a_change_of_routes() {
+    let mut bench = Bench::acquainted();
+    let gateway = |last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last));
+    bench.host.stack.add_gateway(bench.now, gateway(9)).unwrap();
+    bench.host.connect("192.0.2.1:80");
+    let is_syn =
+        |frame: &Vec<u8>| frame[..6] == PEER_MAC.0 && !payloads(&[frame.clone()], Protocol::TCP).is_empty();
+    assert!(bench.receive().iter().any(is_syn));
+    // A route that is no better changes nothing.
+    bench.host.stack.add_gateway(bench.now, gateway(8)).unwrap();
+    assert!(bench.pass(Duration::from_millis(1_100)).iter().any(|(_, frame)| is_syn(frame)));
+    bench.host.stack.remove_gateway(bench.now, gateway(9));
+    let sent: Vec<_> = bench.pass(Duration::from_millis(2_200)).into_iter().map(|(_, frame)| frame).collect();
+    assert!(!sent.iter().any(is_syn), "not to the gateway that is gone");
+    let asked = Seen::Arp(Operation::REQUEST, HOST4, Ipv4Addr::new(10, 0, 0, 8));
+    assert!(sent.iter().any(|frame| see(frame) == asked), "{sent:?}");
+    // Without any route left it goes on to the last one: another may come.
+    bench.ask(&arp(Operation::REPLY, Ipv4Addr::new(10, 0, 0, 8), HOST4));
+    bench.host.stack.remove_gateway(bench.now, gateway(8));
+    assert!(bench.pass(Duration::from_millis(8_000)).iter().any(|(_, frame)| is_syn(frame)));
+}

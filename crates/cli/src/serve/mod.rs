@@ -221,12 +221,17 @@ fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Set
     let users = users(&settings, &mut worker.machine.random)?;
     // What could fail on another queue is found out before anything is taken.
     worker.core.services().check(&settings, users.clone()).map_err(ServeError::Ftp)?;
+    // So is what the device may refuse; the others' is as ours.
+    worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
     let ours = users.clone();
-    worker.with(|services, ctx| services.reload(ctx, &settings, ours)).map_err(ServeError::FtpReload)?;
+    let reloaded = worker.with(|services, ctx| services.reload(ctx, &settings, ours));
+    if let Err(error) = reloaded {
+        worker.core.engine.set_offloads(current.offload).map_err(ServeError::Device)?;
+        return Err(ServeError::FtpReload(error));
+    }
     if let AnyFiles::Directory(files) = &mut worker.core.files {
         files.set_writable(settings.writable);
     }
-    worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
     worker.busy_poll = settings.busy_poll;
     // What this thread takes the others take, too.
     if let Some(post) = &worker.post {
