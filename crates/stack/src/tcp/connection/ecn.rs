@@ -28,6 +28,7 @@ impl Connection {
             self.accounts.counters.ecn_reductions += 1;
             self.sender.congestion.on_congestion_experienced(now, self.flight());
             self.sender.ecn.on_reduced(self.sender.nxt);
+            self.note_full();
         }
     }
 
@@ -40,6 +41,8 @@ impl Connection {
         self.sender.congestion.save();
         self.sender.congestion.on_loss(now, self.flight());
         self.sender.ecn.on_reduced(self.sender.nxt);
+        // A smaller window may mean a smaller buffer, whether or not anything is acknowledged with it.
+        self.note_full();
         true
     }
 

@@ -374,11 +374,14 @@ impl Connection {
     }
 
     /// FlightSize (RFC 5681 section 2), as far as the congestion window allowed it at one time: while a loss waits for the reordering
-    /// window (RFC 8985), new data takes the place of what SACK reports, and both together say more than the path holds.
+    /// window (RFC 8985), new data takes the place of what SACK reports, and both together say more than the path holds. The window, or
+    /// what slow start leads it back to: the end of a recovery may have made it small, against a burst.
     fn flight(&self) -> u64 {
         let unacknowledged = self.sender.nxt - self.sender.una;
         let unreported = unacknowledged.saturating_sub(self.loss.board.reported());
-        unreported.max(unacknowledged.min(self.sender.congestion.window()))
+        let control = &self.sender.congestion;
+        let allowed = control.window().max(control.slow_start_threshold().unwrap_or(0));
+        unreported.max(unacknowledged.min(allowed))
     }
 }
 

@@ -1,10 +1,14 @@
 //! Faults that tables, models and fuzzing found, each by name.
 
-use super::solo::{ACK, Solo, ms};
+use super::config;
+use super::solo::{ACK, Solo, ms, offer};
 use core::time::Duration;
 use linerate_transport::{
-    BufferSize, Bytes, CloseReason, ConnState, FileId, FileRange, Payload, SocketOptions,
+    BufferSize, Bytes, CloseReason, ConnState, FileId, FileRange, Payload, Ready, SocketOptions,
 };
+use linerate_wire::tcp::Options;
+
+const MSS: i64 = 1_460;
 
 #[test]
 fn a_peer_that_takes_probes_and_stays_closed_is_probed_less_and_less_and_left() {
@@ -64,4 +68,46 @@ fn a_keep_alive_probe_is_answered_and_its_acknowledgement_counts() {
     assert_eq!(solo.connection.info(solo.now).in_flight, 0);
     let answer = solo.output();
     assert_eq!((answer.len(), answer[0].seq, answer[0].ack, answer[0].len), (1, 100, 500, 0));
+}
+
+/// The window, and with it the buffer, may become smaller between the news of room and its use.
+#[test]
+fn who_finds_no_room_after_all_is_told_when_there_is() {
+    let mut solo = Solo::established_with(config(), Options { window_scale: Some(4), ..offer(true, false) });
+    let mut una = 0;
+    let fill = |solo: &mut Solo| {
+        while solo.connection.sendable() > 0 {
+            solo.send(MSS as usize);
+        }
+        solo.lengths().last().map(|&(at, len)| at + len as i64).unwrap()
+    };
+    // Slow start, a loss, and the window's growth from then on.
+    for round in 0..12 {
+        let nxt = fill(&mut solo);
+        solo.pass(ms(40));
+        if round == 5 {
+            solo.sack(una, &[(una + MSS, nxt)]);
+            solo.output();
+        }
+        una = nxt;
+        solo.ack(una);
+    }
+    let mut nxt = fill(&mut solo);
+    una += (nxt - una) / 2 / MSS * MSS;
+    solo.pass(ms(40));
+    solo.connection.poll_ready();
+    solo.ack(una);
+    assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
+    // Before it is used, a loss is found.
+    solo.sack(una, &[(una + MSS, nxt)]);
+    assert_eq!(solo.connection.sendable(), 0);
+    loop {
+        let sent = solo.lengths();
+        let Some(end) = sent.iter().map(|&(at, len)| at + len as i64).max() else { break };
+        nxt = nxt.max(end);
+        solo.sack(una, &[(una + MSS, nxt)]);
+    }
+    solo.ack(nxt - MSS);
+    assert!(solo.connection.sendable() > 0);
+    assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
 }
