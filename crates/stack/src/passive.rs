@@ -23,6 +23,10 @@ use linerate_transport::{Ecn, ListenerId, Owner};
 use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::{Builder, CHECKSUM_OFFSET, Flags, Options, Timestamps};
 
+/// How far beyond the last number of a connection in TIME-WAIT the one that takes its place begins, at least: what was sent
+/// without window scaling lies below (RFC 9293 section 3.6.1).
+const BEYOND: i32 = 65_537;
+
 impl Stack {
     /// Takes a SYN for a listener.
     pub(crate) fn open_passively(&mut self, listener: u32, syn: &mut Arrived) {
@@ -50,7 +54,12 @@ impl Stack {
 
     fn begin_handshake(&mut self, listener: u32, syn: &mut Arrived, next_hop: IpAddr) {
         let Some((id, owner, config)) = self.accepting(listener, syn.remote.ip()) else { return };
-        let (secrets, iss) = self.net.numbers(syn.local, syn.remote);
+        let (secrets, mut iss) = self.net.numbers(syn.local, syn.remote);
+        if let Some(last) = syn.last
+            && iss - last < BEYOND
+        {
+            iss = last + BEYOND as u32;
+        }
         let verdict = self.judge_fast_open(listener, syn);
         let now = self.net.now;
         let mut place = self.conns.free_place();
@@ -108,7 +117,7 @@ impl Stack {
         let theirs = &syn.segment.options;
         let asks_for_ecn = syn.segment.flags.contains(Flags::ECE | Flags::CWR);
         let ecn = asks_for_ecn && listening.options.ecn != Ecn::Off;
-        let offer = Offer::of(theirs, tcp::default_mss(remote.ip()), ecn);
+        let offer = Offer::of(theirs, net.config.tcp_options, tcp::default_mss(remote.ip()), ecn);
         let iss = net.cookies.make(&flow, syn.segment.seq, &offer, net.now);
         let (window, scale) = tcp::initial_window(&listening.options, &self.conns.resources.budget);
         let most = tcp_mss(remote.ip(), net.paths.link_mtu(remote.ip()));
@@ -127,6 +136,7 @@ impl Stack {
                 sack_permitted: offer.sack,
                 timestamps: theirs
                     .timestamps
+                    .filter(|_| offer.timestamps)
                     .map(|theirs| Timestamps { value: offer.timestamp(clock), echo: theirs.value }),
                 ..Options::default()
             },
@@ -178,7 +188,7 @@ impl Stack {
     }
 
     fn resume_handshake(&mut self, listener: u32, arrived: &mut Arrived, offer: &Offer) {
-        let Arrived { local, remote, segment } = arrived;
+        let Arrived { local, remote, segment, .. } = arrived;
         let (local, remote, segment) = (*local, *remote, core::mem::take(segment));
         let Some((_, next_hop)) = self.net.route(Some(local.ip()), remote.ip()) else { return };
         let Some((id, owner, config)) = self.accepting(listener, remote.ip()) else { return };

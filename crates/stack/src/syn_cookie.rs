@@ -18,6 +18,7 @@
 //!
 //! The key changes every 16 minutes by a one-way step; the last one stays valid for the cookies that are under way.
 
+use crate::config::TcpOptions;
 use crate::demux::FlowKey;
 use crate::key_ring::KeyRing;
 use crate::random::{Key, purpose};
@@ -53,14 +54,14 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    /// What the options of a SYN offer; `default_mss` if it names no MSS, `ecn` if its flags ask for ECN.
-    pub(crate) fn of(options: &Options, default_mss: u16, ecn: bool) -> Offer {
-        let timestamps = options.timestamps.is_some();
+    /// What the options of a SYN offer, of those that we `know`; `default_mss` if it names no MSS, `ecn` if its flags ask for ECN.
+    pub(crate) fn of(options: &Options, know: TcpOptions, default_mss: u16, ecn: bool) -> Offer {
+        let timestamps = know.timestamps && options.timestamps.is_some();
         Offer {
             mss: SIZES[size_index(options.mss.unwrap_or(default_mss))],
             timestamps,
-            window_scale: options.window_scale.filter(|_| timestamps),
-            sack: timestamps && options.sack_permitted,
+            window_scale: options.window_scale.filter(|_| timestamps && know.window_scaling),
+            sack: timestamps && know.sack && options.sack_permitted,
             ecn: timestamps && ecn,
         }
     }
@@ -206,7 +207,8 @@ mod tests {
             for scale in [None, Some(0), Some(7), Some(14)] {
                 for bits in 0..8 {
                     let (sack, timestamps, ecn) = (bits & 1 > 0, bits & 2 > 0, bits & 4 > 0);
-                    let offer = Offer::of(&options(mss, scale, sack, timestamps), 536, ecn);
+                    let offer =
+                        Offer::of(&options(mss, scale, sack, timestamps), TcpOptions::default(), 536, ecn);
                     assert!(offer.mss <= mss.max(88));
                     let cookie = cookies.make(&flow(1), CLIENT, &offer, at(5));
                     let echo = timestamps.then(|| offer.timestamp(777_777));
@@ -214,7 +216,7 @@ mod tests {
                 }
             }
         }
-        let offer = Offer::of(&options(1_460, Some(7), true, false), 536, true);
+        let offer = Offer::of(&options(1_460, Some(7), true, false), TcpOptions::default(), 536, true);
         assert_eq!((offer.window_scale, offer.sack, offer.ecn), (None, false, false), "nowhere to keep them");
     }
 
@@ -222,7 +224,8 @@ mod tests {
     fn the_timestamp_is_never_ahead_and_at_most_64_ms_behind() {
         for clock in [0, 1, 63, 64, 1_000_063, u32::MAX, u32::MAX - 40] {
             for scale in 0..=14 {
-                let offer = Offer::of(&options(1_460, Some(scale), true, true), 536, false);
+                let offer =
+                    Offer::of(&options(1_460, Some(scale), true, true), TcpOptions::default(), 536, false);
                 let behind = clock.wrapping_sub(offer.timestamp(clock));
                 assert!(behind <= 64, "{clock} {scale}: {behind}");
             }
@@ -233,7 +236,7 @@ mod tests {
     fn a_cookie_lasts_for_its_minute_and_two_more() {
         for minute in [0, 1, 14, 15, 16, 31, 1_000_000] {
             let mut cookies = SynCookies::new(&[1; 32]);
-            let offer = Offer::of(&options(1_460, Some(7), true, false), 536, false);
+            let offer = Offer::of(&options(1_460, Some(7), true, false), TcpOptions::default(), 536, false);
             let start = minute * 60;
             let cookie = cookies.make(&flow(1), CLIENT, &offer, at(start));
             // Others are sent later, so that cookies count at all.
@@ -250,7 +253,7 @@ mod tests {
     #[test]
     fn nothing_else_is_a_cookie() {
         let mut cookies = SynCookies::new(&[1; 32]);
-        let offer = Offer::of(&options(1_460, Some(7), true, true), 536, false);
+        let offer = Offer::of(&options(1_460, Some(7), true, true), TcpOptions::default(), 536, false);
         let echo = Some(offer.timestamp(123_456));
         assert_eq!(cookies.check(&flow(1), CLIENT, SeqNumber(5), echo, at(0)), None, "none was sent");
         let cookie = cookies.make(&flow(1), CLIENT, &offer, at(0));
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn guesses_do_not_succeed() {
         let mut cookies = SynCookies::new(&[1; 32]);
-        let offer = Offer::of(&options(1_460, None, false, false), 536, false);
+        let offer = Offer::of(&options(1_460, None, false, false), TcpOptions::default(), 536, false);
         cookies.make(&flow(1), CLIENT, &offer, at(0));
         let lucky = (0..200_000u32).filter(|guess| {
             let cookie = SeqNumber(guess.wrapping_mul(0x9e37_79b9));
@@ -287,7 +290,7 @@ mod tests {
     #[test]
     fn keys_change() {
         let mut cookies = SynCookies::new(&[1; 32]);
-        let offer = Offer::of(&options(1_460, None, false, false), 536, false);
+        let offer = Offer::of(&options(1_460, None, false, false), TcpOptions::default(), 536, false);
         let generations: alloc::vec::Vec<u64> = (0..4)
             .map(|step| {
                 cookies.make(&flow(1), CLIENT, &offer, at(step * 16 * 60));

@@ -13,7 +13,7 @@ use core::net::{IpAddr, SocketAddr};
 use linerate_nic::{Pieces, Slice};
 use linerate_transport::{CloseReason, ConnId, Owner, Ready};
 use linerate_wire::ip::Ecn;
-use linerate_wire::tcp::{Flags, Header, Timestamps};
+use linerate_wire::tcp::{Flags, Header, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// A segment with the ends of its connection, from our side.
@@ -21,13 +21,15 @@ pub(crate) struct Arrived {
     pub(crate) local: SocketAddr,
     pub(crate) remote: SocketAddr,
     pub(crate) segment: SegmentIn,
+    /// The last sequence number of ours of the connection that gives way to the one that it opens.
+    pub(crate) last: Option<SeqNumber>,
 }
 
 impl Arrived {
     /// `ends`: our address and port, and the peer's.
     fn new((local, local_port, remote, remote_port): (IpAddr, u16, IpAddr, u16), segment: SegmentIn) -> Self {
         let (local, remote) = (SocketAddr::new(local, local_port), SocketAddr::new(remote, remote_port));
-        Arrived { local, remote, segment }
+        Arrived { local, remote, segment, last: None }
     }
 
     pub(crate) fn flow(&self) -> FlowKey {
@@ -116,6 +118,7 @@ impl Stack {
         let reopens = |conn: &Conn| conn.may_reopen(&self.conns.resources, &arrived.segment);
         if self.conns.table.at(slot).is_some_and(reopens) && self.has_listener(&arrived) {
             self.settle_last();
+            arrived.last = self.conns.awake(slot).map(|conn| conn.tcp.next_sequence());
             self.recycle(slot);
             self.receive_for_listener(&mut arrived);
         } else {

@@ -7,6 +7,7 @@ use common::peer::{Peer, answers, modern, old};
 use common::{Bench, OWNER, Setup, World, shown};
 use core::net::Ipv4Addr;
 use core::time::Duration;
+use linerate_stack::{StackConfig, TcpOptions};
 use linerate_transport::{AcceptBacklog, ListenAddr, ListenOptions, ListenerId, Transport};
 use linerate_wire::arp::Operation;
 use linerate_wire::ip::Ecn;
@@ -20,7 +21,12 @@ fn listen(bench: &mut Bench, backlog: u16) -> ListenerId {
 
 /// A host whose listener has so much backlog, all of it taken by SYNs that nobody completes.
 fn flooded(backlog: u16) -> (Bench, ListenerId) {
-    let mut config = Setup::default().config[0].clone();
+    flooded_with(backlog, TcpOptions::default())
+}
+
+/// The same of a stack that knows only these options.
+fn flooded_with(backlog: u16, tcp_options: TcpOptions) -> (Bench, ListenerId) {
+    let mut config = StackConfig { tcp_options, ..Setup::default().config[0].clone() };
     config.gateways = vec![PEER4.into()];
     let mut bench = Bench::new(config);
     bench.receive();
@@ -81,6 +87,40 @@ fn a_cookie_remembers_what_the_client_offered() {
     check_cookie(Options { mss: Some(1_300), ..modern() }, 1_220 - 12, true, true);
     check_cookie(old(), 1_460, false, false);
     check_cookie(Options { mss: None, ..old() }, 536, false, false);
+}
+
+#[test]
+fn a_cookie_agrees_to_nothing_that_the_stack_does_not_know() {
+    let all = TcpOptions::default();
+    let without = [
+        TcpOptions { timestamps: false, ..all },
+        TcpOptions { sack: false, ..all },
+        TcpOptions { window_scaling: false, ..all },
+    ];
+    for known in without {
+        let (mut bench, listener) = flooded_with(8, known);
+        let mut peer = Peer::new(30_000, modern());
+        let agreed = peer.open(&mut bench).unwrap().options;
+        // A cookie has room for the others only in the timestamp.
+        let with = |option| option && known.timestamps;
+        assert_eq!(agreed.timestamps.is_some(), known.timestamps);
+        assert_eq!(
+            (agreed.window_scale.is_some(), agreed.sack_permitted),
+            (with(known.window_scaling), with(known.sack))
+        );
+        peer.window = 500;
+        peer.send(&mut bench, b"hello");
+        let conn = bench.host.stack.accept(listener).expect("accepted");
+        assert_eq!(bench.host.stack.peek(conn), b"hello", "{known:?}");
+        let scale = agreed.window_scale.map_or(0, |_| 7);
+        assert_eq!(bench.host.stack.info(conn).unwrap().send_window, 500 << scale);
+        bench.host.stack.write(conn, b"world").unwrap();
+        let reply = answers(&bench.receive());
+        assert_eq!(
+            (&reply[0].payload[..], reply[0].options.timestamps.is_some()),
+            (&b"world"[..], known.timestamps)
+        );
+    }
 }
 
 #[test]

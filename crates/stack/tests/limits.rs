@@ -3,7 +3,7 @@
 mod common;
 
 use common::frames::*;
-use common::peer::{Peer, answers, modern};
+use common::peer::{Peer, answers, modern, old};
 use common::{Bench, OWNER, Setup, World, file_bytes, read_all};
 use core::time::Duration;
 use linerate_nic::MacAddr;
@@ -422,4 +422,56 @@ fn a_neighbour_that_has_another_ethernet_address_is_asked_for_within_three_secon
     let sent = bench.ask(&of_other(arp(Operation::REPLY, PEER4, HOST4)));
     assert!(sent.iter().all(|frame| frame[..6] == OTHER.0));
     assert_eq!(answers(&sent)[0].seq, peer.ack, "what was sent in vain comes again at once");
+}
+
+#[test]
+fn what_is_not_read_in_time_wait_can_be_read_when_it_gives_way() {
+    let mut setup = Setup::default();
+    setup.config[0].max_time_wait = 1;
+    let mut world = World::new(setup);
+    let listener = world.b.listen(80);
+    let clients = [0, 1, 2].map(|_| {
+        let client = world.a.connect("10.0.0.2:80");
+        world.exchange();
+        let server = world.b.stack.accept(listener).unwrap();
+        world.a.stack.shutdown(client);
+        world.exchange();
+        world.b.stack.write(server, &[7; 1_000]).unwrap();
+        world.b.stack.close(server);
+        world.exchange();
+        client
+    });
+    assert_eq!(world.a.stack.counters().tcp_time_wait_recycled, 2);
+    for client in clients {
+        assert_eq!(world.a.stack.peek(client), [7; 1_000]);
+        world.a.stack.consume(client, 1_000);
+        assert_eq!(world.a.stack.peek(client), []);
+    }
+}
+
+/// RFC 9293 section 3.6.1: so that nothing of the old one can be taken for a part of the new one.
+#[test]
+fn a_connection_in_place_of_one_in_time_wait_begins_beyond_its_numbers() {
+    let mut bench = Bench::acquainted();
+    let listener = bench.host.listen(80);
+    let mut peer = Peer::new(4_000, old());
+    let conn = peer.connect(&mut bench, listener);
+    // In no time, so that the clock of initial sequence numbers does not get so far.
+    let mut last = SeqNumber(0);
+    for _ in 0..200 {
+        bench.host.stack.write(conn, &[7; 10_000]).unwrap();
+        for answer in answers(&bench.receive()) {
+            peer.ack = answer.seq + answer.payload.len() as u32;
+        }
+        last = peer.ack;
+        peer.send(&mut bench, &[]);
+    }
+    bench.host.stack.close(conn);
+    bench.receive();
+    peer.ack += 1;
+    bench.ask(&tcp4(peer.segment(Flags::FIN | Flags::ACK), &[]));
+    assert_eq!(bench.host.stack.memory().time_wait, 1);
+    peer.next += 10;
+    let again = peer.open(&mut bench).expect("it gives way");
+    assert!(again.seq - last > 65_535, "{:?} after {last:?}", again.seq);
 }

@@ -237,7 +237,11 @@ impl Connection {
         match self.life.state {
             State::SynSent => self.end(now, CloseReason::Done),
             State::Closed | State::TimeWait => {}
-            _ => self.sender.fin_queued = true,
+            _ => {
+                self.sender.fin_queued = true;
+                // Nobody waits for room any more.
+                self.sender.write_refused = false;
+            }
         }
     }
 
@@ -275,10 +279,14 @@ impl Connection {
             | State::LastAck => true,
             State::Listen | State::SynSent | State::TimeWait | State::Closed => self.life.reset_due,
         };
-        let reason = if self.life.state == State::TimeWait { CloseReason::Done } else { reason };
-        if self.life.state != State::Closed {
-            self.end(now, reason);
-            self.receiving.receiver.clear();
+        match self.life.state {
+            State::Closed => {}
+            // The peer has sent everything, and what is not read yet can be read still.
+            State::TimeWait => self.end(now, CloseReason::Done),
+            _ => {
+                self.end(now, reason);
+                self.receiving.receiver.clear();
+            }
         }
     }
 

@@ -225,7 +225,7 @@ impl Connection {
         let is_more = !self.accounts.counters.is_usual();
         let calm = self.sender.congestion.calm().filter(|_| self.loss.loss_probe.has_ended());
         let traced = || {
-            let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe);
+            let (congestion, loss_probe) = (self.sender.congestion.clone(), self.loss.loss_probe.at_rest());
             Past::Traced(Box::new(Traces { congestion, loss_probe }))
         };
         let past = calm.map_or_else(traced, Past::Calm);

@@ -2,14 +2,14 @@
 
 use super::super::delayed_ack::AckDue;
 use super::super::segment::{DropReason, Outcome, SegmentIn};
-use super::super::sequence::unwrap;
+use super::super::sequence::{unwrap, wrap};
 use super::super::state::{Event, State};
 use super::super::timers::Timer;
 use super::Connection;
 use super::handshake::Opened;
 use core::time::Duration;
 use linerate_transport::{CloseReason, Ready};
-use linerate_wire::tcp::{Flags, Timestamps};
+use linerate_wire::tcp::{Flags, SeqNumber, Timestamps};
 use linerate_wire::units::Instant;
 
 /// After so long without a segment the last timestamp says nothing any more (RFC 7323 section 5.5).
@@ -59,6 +59,11 @@ impl Connection {
         {
             self.timers.set(Timer::DelayedAck, now + self.config.socket.delayed_ack.timeout);
         }
+    }
+
+    /// The sequence number that we would use next.
+    pub(crate) fn next_sequence(&self) -> SeqNumber {
+        wrap(self.sender.nxt)
     }
 
     /// Whether this SYN may open a new connection in place of this one, which is in TIME-WAIT (RFC 9293 section

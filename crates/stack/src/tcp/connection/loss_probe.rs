@@ -41,6 +41,11 @@ impl LossProbe {
         !self.is_due
     }
 
+    /// The same where nothing is in flight: none is due for that.
+    pub fn at_rest(self) -> LossProbe {
+        LossProbe { is_due: false, ..self }
+    }
+
     /// Whether none waits for its answer.
     pub fn has_ended(&self) -> bool {
         self.sent.is_none()

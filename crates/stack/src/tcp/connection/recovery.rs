@@ -112,7 +112,6 @@ impl LossRecovery {
             && (self.duplicates, self.expired) == (0, 0)
             && !self.force
             && self.frto == Frto::Off
-            && self.loss_probe.is_quiet()
     }
 
     /// Whether an acknowledgement of nothing new changes nothing: no recovery is under way, nor any of what ends with one, and
@@ -259,6 +258,8 @@ impl Connection {
             Recovery::Open => {
                 let settled = self.loss.board.settle_assumed(advance);
                 self.loss.forget_duplicates();
+                // A lower path MTU had all of it sent again, but it arrived before.
+                self.loss.force &= self.loss.board.next_lost().is_some();
                 return settled;
             }
             Recovery::Fast { until } | Recovery::Timeout { until } if self.sender.una >= until => {

@@ -1,7 +1,8 @@
 //! Faults that tables, models and fuzzing found, each by name.
 
 use super::config;
-use super::solo::{ACK, Solo, ms, offer};
+use super::solo::{ACK, FIN, FIN_ACK, Solo, ms, offer};
+use crate::tcp::{State, TxLimits};
 use core::time::Duration;
 use linerate_transport::{
     BufferSize, Bytes, CloseReason, ConnState, FileId, FileRange, Payload, Ready, SocketOptions,
@@ -110,4 +111,53 @@ fn who_finds_no_room_after_all_is_told_when_there_is() {
     solo.ack(nxt - MSS);
     assert!(solo.connection.sendable() > 0);
     assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
+}
+
+/// Whoever waited for room and then gave an end waits no longer: the connection can fall asleep in TIME-WAIT.
+#[test]
+fn a_full_buffer_and_an_end_leave_nothing_that_waits() {
+    let mut solo = Solo::established();
+    while solo.connection.sendable() > 0 {
+        solo.send(MSS as usize);
+    }
+    solo.connection.shutdown(solo.now);
+    let mut end = 0;
+    loop {
+        let sent = solo.output();
+        let Some(last) = sent.last() else { break };
+        end = last.seq + last.len as i64 + i64::from(last.flags.contains(FIN));
+        solo.pass(ms(40));
+        solo.ack(end);
+    }
+    let _ = solo.input(FIN_ACK, 0, end, 0);
+    solo.output();
+    assert_eq!(solo.connection.tcp_state(), State::TimeWait);
+    solo.pass(ms(5_000));
+    solo.output();
+    assert!(falls_asleep(&mut solo));
+}
+
+/// A lower path MTU has everything sent again; where it arrives before, nothing is forced out later.
+#[test]
+fn what_a_lower_path_mtu_had_sent_again_may_have_arrived_all_the_same() {
+    let mut solo = Solo::established();
+    solo.limits = TxLimits { max_payload: 0, completions: true };
+    solo.send(3 * MSS as usize);
+    assert_eq!(solo.output().len(), 3);
+    assert!(solo.connection.handle_path_mss(solo.now, 1_000, None));
+    assert!(solo.lengths().is_empty(), "the device has them still");
+    solo.pass(ms(10));
+    solo.report_up_to(3);
+    solo.ack(3 * MSS);
+    solo.pass(ms(5_000));
+    solo.output();
+    assert!(falls_asleep(&mut solo));
+}
+
+/// Whether it does once all that it has to tell is taken.
+fn falls_asleep(solo: &mut Solo) -> bool {
+    solo.connection.poll_ready();
+    solo.connection.poll_path_mss();
+    solo.connection.take_tally();
+    solo.connection.fall_asleep(solo.now).is_some()
 }
