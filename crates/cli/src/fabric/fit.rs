@@ -299,15 +299,7 @@ fn text(part: &Part) -> String {
         .estimates
         .iter()
         .filter(moved)
-        .map(|one| {
-            let unit = one.unit.split(' ').next().filter(|unit| matches!(*unit, "ns" | "x")).unwrap_or("");
-            format!(
-                "--set '{}={:.4}{}'",
-                one.name,
-                one.value,
-                if unit.is_empty() { String::new() } else { format!(" {unit}") }
-            )
-        })
+        .map(|one| format!("--set '{}'", setting(&one.name, one.value, &one.unit)))
         .collect();
     if !settings.is_empty() {
         let _ = writeln!(text, "the fitted chip: linerate fabric predict SOC {}", settings.join(" "));
@@ -323,6 +315,12 @@ fn text(part: &Part) -> String {
         );
     }
     text
+}
+
+/// A parameter as `--set` takes it: cycles keep the clock that the key has, and plain counts have no unit.
+fn setting(name: &str, value: f64, unit: &str) -> String {
+    let unit = unit.split(' ').next().filter(|unit| !matches!(*unit, "cycles" | "reads" | "pages"));
+    format!("{name}={value:.4} {}", unit.unwrap_or("")).trim_end().to_owned()
 }
 
 /// What cannot be told, each explanation once with all the parameters that it holds for, in order.
@@ -384,6 +382,31 @@ mod tests {
         let owned = expected
             .map(|(text, names)| (text.to_owned(), names.iter().map(|&name| name.to_owned()).collect()));
         assert_eq!(gathered(&ties), owned);
+    }
+
+    #[test]
+    fn what_is_printed_can_be_set() {
+        let text = |name: &str| builtin::SOCS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+        let levels = [
+            ("memory.conflict", "512 B"),
+            ("cache.read_all", "400 MB/s"),
+            ("cache.fill_all", "400 MB/s"),
+            ("cache.copy_all", "400 MB/s"),
+        ];
+        let mut levels: Vec<(String, String)> =
+            levels.map(|(key, value)| (format!("cores.vexriscv.levels.{key}"), value.to_owned())).into();
+        let tlb = "{ entries = 8, unevenness = \"20 %\", page = \"4 KiB\", miss = \"30 cycles @ cpu\", pipeline = \"own\" }";
+        levels.push(("cores.vexriscv.tlbs".to_owned(), format!("{{ first = {tlb} }}")));
+        for (name, changes) in [("k2h", &[][..]), ("zcu102", &[]), ("softcore", &levels)] {
+            let soc = linerate_fabric::soc::load(text(name).unwrap()).unwrap().with(changes).unwrap();
+            for one in soc.free().into_iter().chain(soc.links.free()) {
+                let said = setting(&one.name, one.value, &one.unit);
+                let (key, value) = said.split_once('=').unwrap();
+                if let Err(error) = soc.with(&[(key.to_owned(), value.to_owned())]) {
+                    panic!("{name}: {said}: {error}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -295,7 +295,11 @@ impl<M: Calibrate> Fitted<M> {
         }
         let half = self.quantile * self.deviation * (variance.max(0.0) + center * center).sqrt();
         prediction.low = (low - half).max(0.0);
-        prediction.high = (high + half).min(prediction.theoretical.max(center));
+        prediction.high = high + half;
+        // No rate is above what width and clock allow; of a latency there is no such bound.
+        if prediction.theoretical > 0.0 {
+            prediction.high = prediction.high.min(prediction.theoretical.max(center));
+        }
         Some(prediction)
     }
 }

@@ -370,3 +370,23 @@ fn what_cannot_be_is_named() {
     check(1e9, true, false);
     check(1e-3, false, true);
 }
+
+/// A rate is never above what widths and clocks allow; of a latency there is no such bound.
+#[test]
+fn a_latency_may_be_longer_than_predicted() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip loads");
+    let rows = ["L2 SRAM", "MSMC RAM (SL2)", "MSMC RAM (SL3)", "DDR 3A RAM (SL3)", "DDR 3B RAM (SL3)"];
+    let mut data = Vec::new();
+    for row in rows {
+        for column in [3, 4] {
+            let value =
+                soc.cell("3", row, column).expect("a cell").predicted * (1.0 + 4.0 * scatter(data.len()));
+            let (table, row) = ("3".to_owned(), row.to_owned());
+            data.push(Measurement { table, row, column, value, error: None, line: data.len() + 2 });
+        }
+    }
+    let fitted = fit(&soc, &data).expect("a fit");
+    let read = fitted.predict("transfer", "core:c66x:ddr3a", 1).expect("a prediction");
+    assert!(read.unit == Unit::Cycles && read.low < read.predicted, "{read:?}");
+    assert!(read.high - read.predicted > 0.9 * (read.predicted - read.low), "{read:?}");
+}

@@ -193,7 +193,7 @@ impl Links {
                 name: "links.srio.maintenance".into(),
                 unit: "x of the line".into(),
                 min: 0.0,
-                max: 0.1,
+                max: srio.maintenance.value().max(0.1),
                 target: Target::Share(&mut srio.maintenance),
             });
             let times = [
@@ -218,7 +218,7 @@ impl Links {
                 name: "links.hyperlink.flow_control".into(),
                 unit: "B on the line".into(),
                 min: 0.0,
-                max: 16.0,
+                max: hyperlink.flow_control.value().max(16.0),
                 target: Target::Size(&mut hyperlink.flow_control),
             });
             clocked(&mut slots, "links.hyperlink.round_trip".into(), &mut hyperlink.round_trip);

@@ -148,22 +148,7 @@ fn slots(soc: &Soc) -> Vec<Slot> {
     for field in &FIELDS {
         field.slots(soc, &mut copy, &mut slots);
     }
-    slots.push(Slot {
-        name: "endpoints.*.dram.efficiency".into(),
-        unit: "x of the bus".into(),
-        min: 0.5,
-        max: 1.0,
-        read: Box::new(|soc| {
-            soc.endpoints.values().find_map(|e| e.dram.as_ref().map(|dram| dram.efficiency.value()))
-        }),
-        write: Box::new(|soc, share| {
-            for endpoint in soc.endpoints.values_mut() {
-                if let Some(dram) = &mut endpoint.value_mut().dram {
-                    *dram.value_mut().efficiency.value_mut() = Ratio::new(share);
-                }
-            }
-        }),
-    });
+    efficiency(soc, &mut slots);
     for (core, of) in &soc.cores {
         for (pipeline, reads) in &of.outstanding {
             slots.push(outstanding(core.clone(), pipeline.clone(), *reads, !of.levels.is_empty()));
@@ -173,6 +158,37 @@ fn slots(soc: &Soc) -> Vec<Slot> {
     slots
 }
 
+/// One slot where all dynamic memories have the same efficiency, else one for each.
+fn efficiency(soc: &Soc, slots: &mut Vec<Slot>) {
+    let places: Vec<(String, f64)> = soc
+        .endpoints
+        .iter()
+        .filter_map(|(name, memory)| Some((name.clone(), memory.dram.as_ref()?.efficiency.value())))
+        .collect();
+    let Some(&(_, first)) = places.first() else { return };
+    let same = places.iter().all(|(_, share)| *share == first);
+    let groups: Vec<Vec<(String, f64)>> =
+        if same { vec![places] } else { places.into_iter().map(|place| vec![place]).collect() };
+    for group in groups {
+        let Some((name, share)) = group.first().cloned() else { continue };
+        let shown = if same { "*" } else { &name };
+        slots.push(Slot {
+            name: format!("endpoints.{shown}.dram.efficiency"),
+            unit: "x of the bus".into(),
+            min: share.min(0.5),
+            max: 1.0,
+            read: Box::new(move |_| Some(share)),
+            write: Box::new(move |soc, share| {
+                for (name, _) in &group {
+                    if let Some(dram) = dram(soc, name) {
+                        *dram.efficiency.value_mut() = Ratio::new(share);
+                    }
+                }
+            }),
+        });
+    }
+}
+
 fn outstanding(core: String, pipeline: String, reads: f64, levels: bool) -> Slot {
     let place = (core.clone(), pipeline.clone());
     Slot {
@@ -180,7 +196,7 @@ fn outstanding(core: String, pipeline: String, reads: f64, levels: bool) -> Slot
         unit: "reads".into(),
         min: 1.0,
         // What loads of a large core have under way shows only where levels are measured.
-        max: if levels { 4.0 * reads } else { 32.0 },
+        max: if levels { 4.0 * reads } else { reads.max(32.0) },
         read: Box::new(move |soc| soc.cores.get(&place.0)?.outstanding.get(&place.1).copied()),
         write: Box::new(move |soc, reads| {
             let place = soc.cores.get_mut(&core).and_then(|of| of.value_mut().outstanding.get_mut(&pipeline));

@@ -4,7 +4,7 @@ use super::accuracy::{self, Kept, Report, measurements};
 use super::ensemble::Ensemble;
 use super::predictions::{HEADER, csv};
 use crate::guide::{self, Cell, Guide, Role};
-use crate::predict::{Calibrate, TableModel, Unit};
+use crate::predict::{Calibrate, FreeParameter, TableModel, Unit};
 use crate::soc::{self, Soc};
 use std::sync::OnceLock;
 
@@ -207,4 +207,28 @@ fn what_the_file_rules_out_is_ruled_out() {
             );
         }
     }
+}
+
+/// Values that nobody fits stay, also where chips have several memories and where a value is beyond what a fit would find.
+#[test]
+fn the_values_of_a_chip_make_the_same_chip() {
+    let changes = [
+        ("endpoints.ddr3b.dram.efficiency", "40 %"),
+        ("cores.c66x.outstanding.*", "64"),
+        ("links.srio.maintenance", "20 %"),
+        ("links.hyperlink.flow_control", "32 B"),
+    ];
+    let changes: Vec<(String, String)> =
+        changes.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let soc = k2h().with(&changes).expect("a chip");
+    fn values(free: &[FreeParameter]) -> Vec<f64> {
+        assert!(free.iter().all(|one| one.min <= one.value && one.value <= one.max), "{free:?}");
+        free.iter().map(|one| one.value).collect()
+    }
+    assert_eq!(soc.with_free(&values(&soc.free())), soc);
+    assert_eq!(soc.links.with_free(&values(&soc.links.free())), soc.links);
+    let names = |soc: &Soc| soc.free().into_iter().map(|one| one.name).collect::<Vec<_>>();
+    let of = |memory: &str| format!("endpoints.{memory}.dram.efficiency");
+    assert!(names(&soc).contains(&of("ddr3a")) && names(&soc).contains(&of("ddr3b")), "{:?}", names(&soc));
+    assert!(names(&k2h()).contains(&of("*")), "one where all memories have the same");
 }
