@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 /// More than this around what a frame carries is taken for a mistake: 8, 12, 14 and 4 B in IEEE 802.3.
 const MAX_AROUND: Bytes = Bytes::new(1024.0);
+/// The name of what the DMA of a port allows.
+pub(super) const PACKET_DMA: &str = "descriptors and bursts of the packet DMA";
 
 /// A port.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -169,7 +171,7 @@ impl Ethernet {
         )];
         if dma > Nanoseconds::ZERO {
             limits.push(
-                Bottleneck::limit("descriptors and bursts of the packet DMA", counted / dma, predicted, unit)
+                Bottleneck::limit(PACKET_DMA, counted / dma, predicted, unit)
                     .because(format!("{counted} / {dma:.1}")),
             );
         }

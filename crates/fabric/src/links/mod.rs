@@ -176,7 +176,8 @@ impl Links {
         }
         if let Some(hyperlink) = &mut links.hyperlink {
             let memories = hyperlink.memory.values_mut().map(|memory| &mut memory.latency);
-            std::iter::once(&mut hyperlink.round_trip).chain(memories).for_each(at);
+            let paths = hyperlink.path.values_mut().filter_map(|path| path.latency.as_mut());
+            std::iter::once(&mut hyperlink.round_trip).chain(memories).chain(paths).for_each(at);
         }
         for dma in links.ethernet.values_mut().filter_map(|port| port.packet_dma.as_mut()) {
             [&mut dma.per_packet, &mut dma.per_burst].into_iter().for_each(at);
@@ -204,6 +205,9 @@ impl Links {
             times("hyperlink.round_trip".into(), &hyperlink.round_trip);
             for (name, memory) in &hyperlink.memory {
                 times(format!("hyperlink.memory.{name}.latency"), &memory.latency);
+            }
+            for (name, path) in &hyperlink.path {
+                path.latency.iter().for_each(|time| times(format!("hyperlink.path.{name}.latency"), time));
             }
         }
         for (name, port) in &self.ethernet {

@@ -206,6 +206,10 @@ impl Srio {
                 most: MAX_MESSAGE,
             });
         }
+        if ask.operation == Operation::Nwrite && !self.memory.is_empty() {
+            // A write waits for no memory, but there has to be one.
+            lookup(&self.memory, &ask.memory)?;
+        }
         let parts = self.parts(ask, Structure::Argued)?;
         let rate = |time: Nanoseconds| (ask.payload / time).bits().megabits();
         let best = rate(self.on_line(ask));

@@ -198,6 +198,35 @@ fn hyperlink_names_its_bottleneck() {
     assert_eq!(first("Write to MSMC", 2), "read window of the far path");
 }
 
+/// What a path adds to the round trip is paced by its clock, as all times of the link are.
+#[test]
+fn the_way_to_hyperlink_has_a_clock() {
+    let mut links = keystone2();
+    let far = links.hyperlink.as_mut().and_then(|link| link.path.get_mut("far")).expect("the far path");
+    far.latency = Some(ClockedTime {
+        time: crate::units::Nanoseconds::new(137.2),
+        clock: ClockId("dsp".into()),
+        measured_at: Hertz::new(1.2e9),
+        line_share: crate::units::Ratio::ZERO,
+        line_share_min: None,
+        line_share_max: None,
+        runs_at: None,
+    });
+    let read = |links: &Links| links.cell("26", "Write to MSMC", 2).expect("a cell").predicted;
+    let way_alone = |clock: f64| {
+        let mut at = links.at_clocks(|_| Some(Hertz::new(clock)));
+        // All but the way as measured.
+        let link = at.hyperlink.as_mut().expect("the link");
+        link.round_trip.runs_at = None;
+        link.memory.values_mut().for_each(|memory| memory.latency.runs_at = None);
+        read(&at)
+    };
+    assert_eq!(way_alone(1.2e9), read(&links));
+    assert!(way_alone(0.6e9) < 0.95 * read(&links), "{} {}", way_alone(0.6e9), read(&links));
+    let unknown = links.unknown_clocks(|clock| clock != "dsp");
+    assert!(unknown.iter().any(|fault| fault.key == "hyperlink.path.far.latency.clock"), "{unknown:?}");
+}
+
 #[test]
 fn questions_that_have_no_answer() {
     let links = keystone2();

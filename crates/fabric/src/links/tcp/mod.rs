@@ -16,7 +16,9 @@
 //! - Losses: each costs a round trip when three duplicate acknowledgements can arrive, and a retransmission timeout when
 //!   not; with `n` segments in flight the latter has the chance `min(1, 3 / n)` (Padhye, Firoiu, Towsley, Kurose 1998).
 //!   The time of a segment grows by `loss * stall`.
-//! - Requests: the cycles of a request, its part of a connection, and the segments of the response, on the cores.
+//! - Packet DMA: what its descriptors and bursts take for each frame, where the port has one.
+//! - Requests: the cycles of a request, its part of a connection, and the segments of the response, on the cores; and the frames
+//!   of the response on the line and in the packet DMA.
 //!
 //! Each description of a server is one state of tuning; changing one number is one step of a tuning guide.
 
@@ -28,7 +30,7 @@ mod tests;
 pub use cost::{CoreCycles, CyclesPerByte};
 pub use requests::Requests;
 
-use super::ethernet::Ethernet;
+use super::ethernet::{Ethernet, PACKET_DMA};
 use super::{LinkError, Links, Under};
 use crate::predict::{Bottleneck, Prediction, Unit};
 use crate::units::{BitsPerSecond, Bytes, BytesPerSecond, ClockId, Hertz, Nanoseconds, Ratio};
@@ -136,6 +138,8 @@ pub struct Loss {
 struct Times {
     payload: Bytes,
     line: Nanoseconds,
+    /// In the packet DMA; nothing where there is none.
+    dma: Nanoseconds,
     network: Nanoseconds,
     application: Nanoseconds,
 }
@@ -161,6 +165,18 @@ impl TcpServer {
                 ("serial_share", self.serial_share.value()),
             ] {
                 faults.require(value == 0.0, key, "none beside requests, which wait for no window");
+            }
+            for (key, none) in [
+                ("window_unit", self.window_unit.is_none()),
+                ("memory", self.memory.is_none()),
+                ("offered", self.offered.is_none()),
+                ("loss", self.loss.is_none()),
+            ] {
+                faults.require(
+                    none,
+                    key,
+                    "none beside requests, which only cores, line and packet DMA limit",
+                );
             }
         } else {
             faults.require(self.window >= self.unit(), "window", "room for one segment");
@@ -224,12 +240,12 @@ impl TcpServer {
 
     fn times(&self, port: &Ethernet) -> Times {
         let payload = self.segment.min(port.mtu - HEADERS).max(Bytes::new(1.0));
-        let frame = payload + HEADERS + port.header + port.check_sequence;
-        let line = port.frame_time(frame).max(port.dma_time(frame, None));
+        let frame = frame(payload, port);
         let core = |cycles: f64| CoreCycles::new(cycles).at(self.rate_of_cores());
         Times {
             payload,
-            line,
+            line: port.frame_time(frame),
+            dma: port.dma_time(frame, None),
             network: core(self.network_cycles(payload)),
             application: core(self.application_cycles(payload)),
         }
@@ -249,16 +265,20 @@ impl TcpServer {
         self.round_trip + burst * self.serial_share.value()
     }
 
+    fn port_of<'a>(&self, links: &'a Links) -> Result<&'a Ethernet, LinkError> {
+        links.ethernet.get(&self.port).ok_or_else(|| LinkError::Unknown {
+            kind: "port",
+            name: self.port.clone(),
+            known: links.ethernet.keys().cloned().collect(),
+        })
+    }
+
     /// Predicts the rate of payload in MB/s.
     ///
     /// # Errors
     /// A port that the chip does not have.
     pub fn predict(&self, links: &Links) -> Result<Prediction, LinkError> {
-        let port = links.ethernet.get(&self.port).ok_or_else(|| LinkError::Unknown {
-            kind: "port",
-            name: self.port.clone(),
-            known: links.ethernet.keys().cloned().collect(),
-        })?;
+        let port = self.port_of(links)?;
         let times = self.times(port);
         let rate = |time: Nanoseconds| times.payload / time;
         let mut limits: Vec<(&str, BytesPerSecond, String)> = vec![
@@ -266,6 +286,9 @@ impl TcpServer {
             self.core_limit(&times),
             self.window_limit(&times),
         ];
+        if times.dma > Nanoseconds::ZERO {
+            limits.push((PACKET_DMA, rate(times.dma), format!("{} / {:.2}", times.payload, times.dma)));
+        }
         if let Some(memory) = &self.memory {
             let text = format!("{:#} / {} passes", memory.rate, memory.passes);
             let share = memory.rate / memory.passes.max(f64::MIN_POSITIVE);
@@ -292,7 +315,7 @@ impl TcpServer {
             .into_iter()
             .map(|(name, limit, why)| Bottleneck::limit(name, limit, predicted, unit).because(why))
             .collect();
-        let theoretical = rate(port.frame_time(times.payload + HEADERS + port.header + port.check_sequence));
+        let theoretical = rate(times.line);
         let spread = self.spread.value();
         Ok(Prediction::rate(theoretical.megabytes(), predicted.megabytes(), spread, unit, limits))
     }
@@ -329,12 +352,21 @@ impl TcpServer {
             name: "requests".into(),
             known: Vec::new(),
         })?;
-        let bulk = self.predict(links)?;
-        let port = links.ethernet.get(&self.port).map_or(Bytes::new(1500.0), |port| port.mtu);
-        let most = self.segment.min(port - HEADERS).max(Bytes::new(1.0));
+        let port = self.port_of(links)?;
+        let most = self.segment.min(port.mtu - HEADERS).max(Bytes::new(1.0));
         let network = requests.segments(most, |payload| self.network_cycles(payload));
         let application =
             requests.alone() + requests.segments(most, |payload| self.application_cycles(payload));
-        Ok(requests.prediction(network, application, self, bulk.theoretical))
+        let frames = |time: &dyn Fn(Bytes) -> Nanoseconds| {
+            Nanoseconds::new(requests.segments(most, |payload| time(frame(payload, port)).value()))
+        };
+        let line = frames(&|frame| port.frame_time(frame));
+        let dma = frames(&|frame| port.dma_time(frame, None));
+        Ok(requests.prediction((network, application), (line, dma), self))
     }
+}
+
+/// The frame around a payload.
+fn frame(payload: Bytes, port: &Ethernet) -> Bytes {
+    payload + HEADERS + port.header + port.check_sequence
 }

@@ -1,9 +1,10 @@
 //! Requests per second of a server that answers each with a response of one size.
 
 use super::super::Under;
+use super::super::ethernet::PACKET_DMA;
 use super::{CoreCycles, TcpServer};
 use crate::predict::{Bottleneck, Prediction, Unit};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanoseconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +37,7 @@ impl Requests {
             + self.per_connection.count() / self.requests_per_connection
     }
 
-    /// Cycles of the response's segments of at most `most`, each costing `segment(payload)`.
+    /// The sum over the response's segments of at most `most`, each costing `segment(payload)`.
     pub(super) fn segments(&self, most: Bytes, segment: impl Fn(Bytes) -> f64) -> f64 {
         let size = self.response.value();
         let full = (size / most.value()).floor();
@@ -45,14 +46,13 @@ impl Requests {
         full * segment(most) + last
     }
 
-    /// The rate on the cores of `server` when a request costs so many cycles of network and application;
-    /// `line_megabytes` bounds it from above.
+    /// The rate of `server` when a request costs its cores so many cycles of network and application, and its response so much
+    /// time on the line and in the packet DMA.
     pub(super) fn prediction(
         &self,
-        network: f64,
-        application: f64,
+        (network, application): (f64, f64),
+        (line, dma): (Nanoseconds, Nanoseconds),
         server: &TcpServer,
-        line_megabytes: f64,
     ) -> Prediction {
         let unit = Unit::RequestsPerSecond;
         let rate = |cores: u8, work: f64| {
@@ -61,15 +61,16 @@ impl Requests {
         let work = network + application;
         let parts = rate(server.queues, network).min(rate(server.application_cores, application));
         let core = parts.min(rate(server.cores, work));
-        let line = line_megabytes * 1e6 / self.response.value().max(1.0);
-        let predicted = core.min(line);
+        // An empty response takes no time; its rate stays a number.
+        let frames = |time: Nanoseconds| 1e9 / time.value().max(1e-3);
+        let predicted = core.min(frames(line)).min(frames(dma));
         let limit = |name: &str, rate: f64, explanation: String| Bottleneck {
             name: name.into(),
             rate,
             share: if rate > 0.0 { (predicted / rate).clamp(0.0, 1.0) } else { 1.0 },
             explanation,
         };
-        let limits = vec![
+        let mut limits = vec![
             limit(
                 "cores",
                 core,
@@ -80,8 +81,12 @@ impl Requests {
                     server.queues
                 ),
             ),
-            limit("Ethernet line", line, format!("{line_megabytes:.1} MB/s / {}", self.response)),
+            limit("Ethernet line", frames(line), format!("{line:.2} for the frames of {}", self.response)),
         ];
-        Prediction::rate(line, predicted, server.spread.value(), unit, limits)
+        if dma > Nanoseconds::ZERO {
+            let text = format!("{dma:.2} for the frames of {}", self.response);
+            limits.push(limit(PACKET_DMA, frames(dma), text));
+        }
+        Prediction::rate(frames(line), predicted, server.spread.value(), unit, limits)
     }
 }

@@ -95,6 +95,10 @@ fn what_a_server_does_not_use_is_refused() {
         ("nginx_small.window", "65535 B", "window: expected none beside requests"),
         ("nginx_small.round_trip", "400 us", "round_trip: expected none beside requests"),
         ("nginx_small.peer_per_segment", "5 us", "peer_per_segment: expected none beside requests"),
+        ("nginx_small.offered", "100 Mbit/s", "offered: expected none beside requests"),
+        ("nginx_small.memory", "{ rate = \"1 GB/s\", passes = 2 }", "memory: expected none beside requests"),
+        ("nginx_small.loss", "{ share = \"1 %\", timeout = \"1 s\" }", "loss: expected none beside requests"),
+        ("nginx_small.window_unit", "1500 B", "window_unit: expected none beside requests"),
         ("nginx_large_file.queues", "2", "queues: expected at most as many as cores"),
         ("nginx_large_file.round_trip", "0 us", "round_trip: expected more than 0"),
     ] {
@@ -114,6 +118,50 @@ fn what_a_server_does_not_use_is_refused() {
     let two = requests(&[("cores", "2"), ("application_cores", "2"), ("queues", "2")]);
     let half = requests(&[("cores", "2"), ("application_cores", "1"), ("queues", "1")]);
     assert!((two / one - 2.0).abs() < 1e-9 && one < half && half < two, "{one} {half} {two}");
+}
+
+/// Each frame of a response has headers and a gap, and the packet DMA takes its time for each.
+#[test]
+fn the_line_carries_the_frames_of_a_response() {
+    let mut links = links(XUPV5);
+    let fast = |links: &Links, response: f64, port: &str| {
+        let mut server = links.tcp["nginx_small"].clone();
+        (server.core_rate, server.port) = (Some(Hertz::new(1e12)), port.to_owned());
+        server.per_segment = CoreCycles::new(0.0);
+        let requests = server.requests.as_mut().expect("requests");
+        requests.response = Bytes::new(response);
+        let nothing = CoreCycles::new(0.0);
+        (requests.per_request, requests.per_file, requests.per_connection) = (nothing, nothing, nothing);
+        server.predict_requests(links).expect("an answer")
+    };
+    for (response, bytes) in [(64.0, 142.0), (1460.0, 1538.0), (10_240.0, 7.0 * 1538.0 + 98.0)] {
+        let found = fast(&links, response, "1gbe");
+        let expected = 1e9 / 8.0 / bytes;
+        assert!((found.predicted / expected - 1.0).abs() < 1e-9, "{response}: {found:?}");
+        assert!(
+            found.theoretical == found.predicted && found.bottlenecks[0].name == "Ethernet line",
+            "{found:?}"
+        );
+    }
+    links.ethernet.extend(self::links(K2H).ethernet);
+    let found = fast(&links, 64.0, "10gbe");
+    assert_eq!(found.bottlenecks[0].name, "descriptors and bursts of the packet DMA", "{found:?}");
+    assert!(found.predicted < found.theoretical, "{found:?}");
+}
+
+#[test]
+fn the_packet_dma_is_no_line() {
+    let links = links(K2H);
+    let mut server = links.tcp["ftp_send_4_driver"].clone();
+    (server.port, server.core_rate) = ("10gbe".to_owned(), Some(Hertz::new(1e12)));
+    (server.segment, server.window, server.window_unit) = (Bytes::new(64.0), Bytes::new(1e9), None);
+    server.serial_share = Ratio::ZERO;
+    let found = server.predict(&links).expect("an answer");
+    let limit = |name: &str| found.bottlenecks.iter().find(|limit| limit.name == name).expect(name);
+    assert_eq!(found.bottlenecks[0].name, "descriptors and bursts of the packet DMA", "{found:?}");
+    // 142 B on a line of 10 Gb/s, and what descriptors and bursts take of it.
+    assert!((limit("Ethernet line").rate / (64.0 / 113.6 * 1e3) - 1.0).abs() < 1e-9, "{found:?}");
+    assert!(limit("Ethernet line").share < 0.5 && found.theoretical > 2.0 * found.predicted, "{found:?}");
 }
 
 #[test]
