@@ -1,7 +1,7 @@
 //! The way of a transfer as a picture: what it passes from top to bottom, with the room of each part and how full it is.
 
 use super::show::figure;
-use linerate_fabric::ask::Transfer;
+use linerate_fabric::ask::{Transfer, edma_transfers};
 use linerate_fabric::predict::{Bottleneck, Prediction, Unit};
 use linerate_fabric::soc::Soc;
 use linerate_lab::report::page::escape;
@@ -167,10 +167,13 @@ fn stops<'a>(soc: &Soc, transfer: &Transfer, found: &'a Prediction) -> Vec<Stop<
     };
     match transfer {
         Transfer::Edma(edma) if !edma.both_ways => {
-            let route = |end: &str| soc.route(&edma.controller, end).unwrap_or_default();
-            let of =
-                |end: &str| soc.endpoint(end).map(|_| end.to_owned()).unwrap_or_else(|| end.to_lowercase());
-            let (from, to) = (of(&edma.from), of(&edma.to));
+            // By the names that the limits have, however the question spells them.
+            let asked = edma_transfers(soc, &[edma]).unwrap_or_default().into_iter().next();
+            let (controller, from, to) = asked.map_or_else(
+                || (edma.controller.clone(), edma.from.clone(), edma.to.clone()),
+                |one| (one.controller, one.source, one.destination),
+            );
+            let route = |end: &str| soc.route(&controller, end).unwrap_or_default();
             let same = from == to;
             let at = |memory: &str, way: &str, name: &str| {
                 name == memory
@@ -197,7 +200,7 @@ fn stops<'a>(soc: &Soc, transfer: &Transfer, found: &'a Prediction) -> Vec<Stop<
             let end = if same { "written to the same memory" } else { "" };
             let last = format!("write to {to}");
             after.push(take(if same { end } else { &last }, &|name| at(&to, "write", name)));
-            stops.insert(middle, take(&format!("transfer controller {}", edma.controller), &|_| true));
+            stops.insert(middle, take(&format!("transfer controller {controller}"), &|_| true));
             stops.extend(after);
             stops
         }

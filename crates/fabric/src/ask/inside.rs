@@ -75,18 +75,18 @@ fn controller(soc: &Soc, asked: &str) -> Result<String, AskError> {
     }
 }
 
-/// The name of a memory as the chip's description spells it, with the number of its instance.
-fn endpoint(soc: &Soc, asked: &str) -> Result<String, AskError> {
-    let (kind, instance) = asked.split_once('.').map_or((asked, None), |(kind, number)| (kind, Some(number)));
-    let Some(name) = soc.endpoints.keys().find(|name| name.eq_ignore_ascii_case(kind)) else {
+/// The name of a memory as the chip's description spells it, with its number where there are several: one name for each, as
+/// names tell whether two transfers share a memory.
+pub(crate) fn endpoint(soc: &Soc, asked: &str) -> Result<String, AskError> {
+    let (kind, number) = asked.split_once('.').unwrap_or((asked, "0"));
+    let Some((name, memory)) = soc.endpoints.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind)) else {
         return Err(unknown("memory", asked, soc.endpoints.keys().map(String::as_str)));
     };
-    let full = instance.map_or_else(|| name.clone(), |number| format!("{name}.{number}"));
-    match soc.endpoint(&full) {
-        Some(_) => Ok(full),
-        None => {
-            let count = soc.endpoints.get(name).map_or(0, |endpoint| endpoint.count);
-            let last = count.saturating_sub(1);
+    match number.parse::<u32>() {
+        Ok(0) if memory.count == 1 => Ok(name.clone()),
+        Ok(number) if number < memory.count => Ok(format!("{name}.{number}")),
+        _ => {
+            let last = memory.count.saturating_sub(1);
             Err(AskError(format!("no memory '{asked}'; expected {name}.0 to {name}.{last}")))
         }
     }

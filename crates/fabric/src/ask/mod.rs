@@ -12,6 +12,7 @@ pub mod ready;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use inside::endpoint;
 pub use inside::{edma, edma_transfers, read, set, simulate};
 pub use outside::{controllers, link};
 

@@ -15,7 +15,7 @@ const POSTED: Nanoseconds = Nanoseconds::ZERO;
 /// The flow of one core.
 pub(super) fn flow<'a>(
     soc: &'a Soc,
-    copy: &Copy,
+    copy: &'a Copy,
     bytes: Option<Bytes>,
     resources: &mut Resources<'a>,
 ) -> Result<Flow, AskError> {
@@ -38,15 +38,11 @@ pub(super) fn flow<'a>(
         let (rate, wait) = reads(soc, core, name, from)?;
         cap = cap.min(rate);
         latency = latency + wait;
-        if let Some(memory) = memory_of(soc, core, from) {
+        if let Some(memory) = &copy.behind {
             costs.extend(core_costs(soc, memory, false, core.line(), resources).map_err(AskError::new)?);
         }
     }
-    if let Some(to) = &copy.to {
-        let memory = memory_of(soc, core, to).ok_or_else(|| {
-            let known: Vec<&str> = soc.endpoints.keys().map(String::as_str).collect();
-            AskError::new(format!("no memory '{to}'; expected one of {}", known.join(", ")))
-        })?;
+    if let Some(memory) = &copy.to {
         let mut written = core_costs(soc, memory, true, core.line(), resources).map_err(AskError::new)?;
         if let Some(share) = core.victims {
             // A line that is pushed out goes back whole, besides what is written.
@@ -68,12 +64,9 @@ pub(super) fn flow<'a>(
 }
 
 /// The memories that it touches, and whether it writes there.
-pub(super) fn touches(soc: &Soc, copy: &Copy) -> Vec<(String, bool)> {
-    let name = copy.core.split('.').next().unwrap_or("");
-    let Some(core) = soc.cores.get(name) else { return Vec::new() };
-    let of =
-        |source: &Option<String>, write| Some((memory_of(soc, core, source.as_deref()?)?.to_owned(), write));
-    [of(&copy.from, false), of(&copy.to, true)].into_iter().flatten().collect()
+pub(super) fn touches(copy: &Copy) -> Vec<(&str, bool)> {
+    let read = copy.behind.as_deref().map(|memory| (memory, false));
+    read.into_iter().chain(copy.to.as_deref().map(|memory| (memory, true))).collect()
 }
 
 /// The rate of a stream of reads in bytes per nanosecond, and the time of one.
@@ -84,11 +77,4 @@ fn reads(soc: &Soc, core: &Core, name: &str, from: &str) -> Result<(f64, Nanosec
     let single = clock.period() * ask(Pattern::Single)?.predicted;
     let rate: BytesPerSecond = Bytes::new(core.width.value()) / burst.max(Nanoseconds::new(1e-3));
     Ok((rate.value() / 1e9, single))
-}
-
-/// The memory behind the source of a core's reads, where the chip has it.
-fn memory_of<'a>(soc: &'a Soc, core: &'a Core, source: &str) -> Option<&'a str> {
-    let behind = core.reads.get(source).and_then(|read| read.memory.as_ref()).map(|memory| memory.as_str());
-    let kind = source.split('.').next().unwrap_or(source);
-    behind.or_else(|| soc.endpoints.get_key_value(kind).map(|(name, _)| name.as_str()))
 }

@@ -18,9 +18,9 @@ pub(super) struct Fluid {
 pub(super) fn run(streams: &[Stream], resources: usize) -> Fluid {
     let count = streams.len();
     let mut left: Vec<f64> = streams.iter().map(|stream| stream.flow.bytes.value()).collect();
-    let mut moved = vec![0.0; count];
-    let mut there = vec![0.0; count];
-    let mut used = vec![0.0; resources];
+    let mut sums = Sums::new(count, resources);
+    // The rates of flows that have ended, where sums begin anew.
+    let mut ended = vec![0.0; count];
     let mut now = 0.0f64;
     let ends = |at: usize| !streams[at].endless;
     let begins: Vec<f64> = streams
@@ -56,28 +56,59 @@ pub(super) fn run(streams: &[Stream], resources: usize) -> Fluid {
             step = step.min(begin - now);
         }
         if !step.is_finite() {
-            // Nothing but endless flows: one stretch stands for all.
-            step = if now > 0.0 { break } else { 1.0 };
+            // What moves now goes on for ever, and nothing before counts: one stretch of it stands for all.
+            ended = sums.rates(&ended);
+            sums = Sums::new(count, resources);
+            sums.add(streams, &moving, &rates, 1.0);
+            break;
         }
-        for (&at, rate) in moving.iter().zip(&rates) {
-            if ends(at) {
-                left[at] -= rate * step;
-            }
-            moved[at] += rate * step;
-            there[at] += step;
-            for (resource, cost) in &streams[at].flow.costs {
-                used[*resource] += cost * rate * step;
-            }
+        for (&at, rate) in moving.iter().zip(&rates).filter(|(at, _)| ends(**at)) {
+            left[at] -= rate * step;
         }
+        sums.add(streams, &moving, &rates, step);
         now += step;
     }
-    let rates = moved.iter().zip(&there).map(|(moved, there)| if *there > 0.0 { moved / there } else { 0.0 });
-    let share = there.iter().map(|there| there / now.max(1e-9)).collect();
+    let of_time = |sum: &f64| sum / sums.time.max(1e-9);
     Fluid {
-        rates: rates.collect(),
-        there: share,
-        used: used.iter().map(|used| used / now.max(1e-9)).collect(),
+        rates: sums.rates(&ended),
+        there: sums.there.iter().map(of_time).collect(),
+        used: sums.used.iter().map(of_time).collect(),
         time: now,
+    }
+}
+
+/// What adds up over the stretches.
+struct Sums {
+    /// The bytes of each flow.
+    moved: Vec<f64>,
+    /// How long each was there, in nanoseconds.
+    there: Vec<f64>,
+    /// How long each resource was busy.
+    used: Vec<f64>,
+    /// All of the time.
+    time: f64,
+}
+
+impl Sums {
+    fn new(flows: usize, resources: usize) -> Self {
+        Self { moved: vec![0.0; flows], there: vec![0.0; flows], used: vec![0.0; resources], time: 0.0 }
+    }
+
+    fn add(&mut self, streams: &[Stream], moving: &[usize], rates: &[f64], step: f64) {
+        for (&at, rate) in moving.iter().zip(rates) {
+            self.moved[at] += rate * step;
+            self.there[at] += step;
+            for (resource, cost) in &streams[at].flow.costs {
+                self.used[*resource] += cost * rate * step;
+            }
+        }
+        self.time += step;
+    }
+
+    /// The rate of each flow while it was there; that of `before` where it was not.
+    fn rates(&self, before: &[f64]) -> Vec<f64> {
+        let own = self.moved.iter().zip(&self.there).zip(before);
+        own.map(|((moved, there), before)| if *there > 0.0 { moved / there } else { *before }).collect()
     }
 }
 

@@ -171,17 +171,17 @@ fn streams<'a>(
     resources: &mut Resources<'a>,
 ) -> Result<Vec<Stream>, AskError> {
     let mut streams = Vec::new();
-    let mut queues: Vec<String> = Vec::new();
-    let mut queue = |name: &str| match queues.iter().position(|known| known == name) {
-        Some(at) => at,
-        None => {
-            queues.push(name.to_owned());
+    let mut queues: Vec<Option<&str>> = Vec::new();
+    // Links and cores wait for no flow before them.
+    let mut queue = |controller: Option<&'a str>| {
+        queues.iter().position(|known| controller.is_some() && *known == controller).unwrap_or_else(|| {
+            queues.push(controller);
             queues.len() - 1
-        }
+        })
     };
     for (text, asked) in scenario.flows.iter().zip(transfers) {
         let stream =
-            |name: String, flow: Flow, queue: usize, paced: bool, touches: Vec<(String, bool)>| Stream {
+            |name: String, flow: Flow, queue: usize, paced: bool, touches: Vec<(&str, bool)>| Stream {
                 name,
                 flow,
                 priority: text.priority,
@@ -189,34 +189,43 @@ fn streams<'a>(
                 endless: text.background,
                 queue,
                 paced,
-                touches,
+                touches: touches.into_iter().map(|(memory, write)| (memory.to_owned(), write)).collect(),
             };
         for (way, moved) in asked.moves.iter().enumerate() {
             let (mut flow, paced) = moving(soc, text, asked, moved, resources)?;
-            let queue = match &asked.transfer {
-                Transfer::Edma(_) => queue(&moved.controller),
-                _ => queue(&format!("{} {way}", text.name)),
-            };
+            let queue =
+                queue(matches!(&asked.transfer, Transfer::Edma(_)).then_some(moved.controller.as_str()));
             let several = asked.moves.len() > 1;
             let name = if several { format!("{} ({})", text.name, way + 1) } else { text.name.clone() };
             let touches = match asked.side {
-                Some(write) => vec![(moved.source.clone(), write)],
-                None => vec![(moved.source.clone(), false), (moved.destination.clone(), true)],
+                Some(write) => vec![(moved.source.as_str(), write)],
+                None => vec![(moved.source.as_str(), false), (moved.destination.as_str(), true)],
             };
-            flow.costs.extend(written_back(soc, "", &touches, resources)?);
+            write_back(soc, "", &touches, &mut flow, resources)?;
             streams.push(stream(name, flow, queue, paced, touches));
         }
         if let Some(copy) = &asked.copy {
             let mut flow = core::flow(soc, copy, text.bytes, resources)?;
-            let touches = core::touches(soc, copy);
+            let paced = held_back(&mut flow, text, false);
+            let touches = core::touches(copy);
             let kind = copy.core.split('.').next().unwrap_or("");
-            flow.costs.extend(written_back(soc, kind, &touches, resources)?);
-            let queue = queue(&format!("core {}", text.name));
-            streams.push(stream(text.name.clone(), flow, queue, false, touches));
+            write_back(soc, kind, &touches, &mut flow, resources)?;
+            streams.push(stream(text.name.clone(), flow, queue(None), paced, touches));
         }
     }
     if streams.is_empty() || streams.len() > MAX_FLOWS {
         return Err(AskError::new(format!("{} flows; expected 1 to {MAX_FLOWS}", streams.len())));
+    }
+    for (at, stream) in streams.iter().enumerate() {
+        let before = streams.iter().take(at).find(|before| before.endless && before.queue == stream.queue);
+        if let Some(before) = before {
+            let controller = queues.get(stream.queue).copied().flatten().unwrap_or_default();
+            let what = format!(
+                "{controller} never comes to it, as '{}' before it has no end; expected it before that, or another controller",
+                before.name
+            );
+            return Err(AskError::new(what).of(&stream.name));
+        }
     }
     Ok(streams)
 }
@@ -236,45 +245,55 @@ fn moving<'a>(
         // Data of a link goes into a memory or comes out of it; what the controller copied is no part of it.
         flow.costs = edma::one_way(soc, moved, write, asked.via, resources).map_err(AskError::new)?;
     }
-    let mut paced = false;
-    if !matches!(&asked.transfer, Transfer::Edma(_)) {
+    let link = !matches!(&asked.transfer, Transfer::Edma(_));
+    if link {
         // The link is as fast as it is alone; in the chip its data takes what it takes.
         flow.cap = link_rate(soc, &asked.transfer)?;
-        paced = true;
     }
     if let Some(bytes) = text.bytes {
         flow.bytes = bytes;
     }
-    if let Some(rate) = text.rate {
-        flow.cap = flow.cap.min(rate.value() / 1e9);
-        paced = true;
-    }
-    if paced {
-        flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
-    }
+    let paced = held_back(&mut flow, text, link);
     Ok((flow, paced))
 }
 
-/// What others than `core` cost memory because a cache holds changed lines of it: each is written back first.
-fn written_back<'a>(
+/// Holds a flow to the rate that its text says, and gives what is paced, by that or by a `link`, the room that the chip has for
+/// it. Whether it is paced.
+fn held_back(flow: &mut Flow, text: &FlowText, link: bool) -> bool {
+    if let Some(rate) = text.rate {
+        flow.cap = flow.cap.min(rate.value() / 1e9);
+    }
+    let paced = link || text.rate.is_some();
+    if paced {
+        flow.outstanding = Bytes::new((flow.cap * LINK_WINDOW).max(flow.burst.value()));
+    }
+    paced
+}
+
+/// Adds what others than `core` cost memory because a cache holds changed lines of it: each is written back first.
+///
+/// It adds to what the flow takes of the memory anyway: what flows cost each other counts once for each side of a flow.
+fn write_back<'a>(
     soc: &'a Soc,
     core: &str,
-    touches: &[(String, bool)],
+    touches: &[(&'a str, bool)],
+    flow: &mut Flow,
     resources: &mut Resources<'a>,
-) -> Result<Vec<(usize, f64)>, AskError> {
-    let mut costs = Vec::new();
+) -> Result<(), AskError> {
     for (kind, of) in soc.cores.iter().filter(|(kind, _)| kind.as_str() != core) {
-        for (memory, share) in &of.dirty {
-            let touched = touches.iter().filter(|(name, _)| name.split('.').next() == Some(memory)).count();
-            let lines = share.value() * touched as f64;
-            if lines > 0.0 {
-                let written = edma::core_costs(soc, memory, true, of.line(), resources);
-                let written = written.map_err(|error| AskError::new(error).of(kind))?;
-                costs.extend(written.into_iter().map(|(resource, cost)| (resource, cost * lines)));
+        for (memory, share) in of.dirty.iter().filter(|(_, share)| share.value() > 0.0) {
+            for (name, _) in touches.iter().filter(|(name, _)| name.split('.').next() == Some(memory)) {
+                let written = edma::core_costs(soc, name, true, of.line(), resources);
+                for (resource, cost) in written.map_err(|error| AskError::new(error).of(kind))? {
+                    match flow.costs.iter_mut().find(|(known, _)| *known == resource) {
+                        Some((_, known)) => *known += cost * share.value(),
+                        None => flow.costs.push((resource, cost * share.value())),
+                    }
+                }
             }
         }
     }
-    Ok(costs)
+    Ok(())
 }
 
 /// How long data of a link may wait in the chip before the link stands still, in nanoseconds: a frame or two of a fast port.

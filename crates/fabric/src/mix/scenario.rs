@@ -1,6 +1,6 @@
 //! A mix as text: flows with priorities, starts and the place of their data.
 
-use crate::ask::{AskError, Edma, Transfer, edma_transfers};
+use crate::ask::{AskError, Edma, Transfer, edma_transfers, endpoint};
 use crate::document;
 use crate::edma;
 use crate::soc::{Soc, SocError};
@@ -70,7 +70,12 @@ pub fn load(text: &str) -> Result<Scenario, SocError> {
         let span = error.span().unwrap_or(text.len()..text.len());
         SocError::at(text, &span, error.message())
     })?;
-    for flow in &scenario.flows {
+    for (at, flow) in scenario.flows.iter().enumerate() {
+        if scenario.flows.iter().take(at).any(|before| before.name == flow.name) {
+            let second = text.match_indices(&format!("{:?}", flow.name)).nth(1).map_or(0, |(at, _)| at);
+            let what = format!("a second flow named {:?}; expected a name of its own", flow.name);
+            return Err(SocError::at(text, &(second..second), what));
+        }
         if flow.priority > LAST {
             let at = text.find(&flow.name).unwrap_or(0);
             let what =
@@ -87,6 +92,8 @@ pub(super) struct Copy {
     pub(super) core: String,
     /// The source of its reads; none when it only writes.
     pub(super) from: Option<String>,
+    /// The memory behind that source, where the chip has it.
+    pub(super) behind: Option<String>,
     /// The memory that it writes; none when it only reads.
     pub(super) to: Option<String>,
 }
@@ -109,13 +116,17 @@ pub(super) fn transfers(soc: &Soc, scenario: &Scenario) -> Result<Vec<Asked>, As
 }
 
 fn asked(soc: &Soc, flow: &FlowText) -> Result<Asked, AskError> {
-    if let Some(copy) = copy(&flow.transfer)? {
+    if let Some(copy) = copy(soc, &flow.transfer)? {
+        names_its_memory(flow)?;
         let transfer = Transfer::Tcp { workload: String::new() };
         return Ok(Asked { transfer, moves: Vec::new(), via: false, side: None, copy: Some(copy) });
     }
     let transfer: Transfer = flow.transfer.parse()?;
     let moves = match &transfer {
-        Transfer::Edma(edma) => edma_transfers(soc, &[edma])?,
+        Transfer::Edma(edma) => {
+            names_its_memory(flow)?;
+            edma_transfers(soc, &[edma])?
+        }
         Transfer::Core { .. } | Transfer::Set { .. } => {
             return Err(AskError::new("a latency is no flow; expected copy:CORE:FROM->TO or fill:CORE:TO"));
         }
@@ -124,6 +135,18 @@ fn asked(soc: &Soc, flow: &FlowText) -> Result<Asked, AskError> {
     let link = !matches!(transfer, Transfer::Edma(_));
     let side = (link && !(flow.from.is_some() && flow.to.is_some())).then_some(flow.to.is_some());
     Ok(Asked { transfer, moves, via: flow.via.is_some(), side, copy: None })
+}
+
+/// Refuses what only flows over links have to say.
+fn names_its_memory(flow: &FlowText) -> Result<(), AskError> {
+    let keys = [("from", &flow.from), ("to", &flow.to), ("via", &flow.via)];
+    match keys.into_iter().find(|(_, value)| value.is_some()) {
+        None => Ok(()),
+        Some((key, _)) => Err(AskError::new(format!(
+            "'{key}' beside '{}', which says where its data lies and who moves it; expected it with links and servers alone",
+            flow.transfer
+        ))),
+    }
 }
 
 /// The way of a link's data inside the chip: into a memory, out of one, or from one to another.
@@ -150,7 +173,7 @@ fn first_controller<'a>(soc: &'a Soc, memory: &str) -> Option<&'a str> {
 }
 
 /// `copy:CORE:FROM->TO`, `fill:CORE:TO` or `read:CORE:FROM`.
-fn copy(text: &str) -> Result<Option<Copy>, AskError> {
+fn copy(soc: &Soc, text: &str) -> Result<Option<Copy>, AskError> {
     let mut parts = text.splitn(3, ':').map(str::trim);
     let (kind, core, ends) = (parts.next().unwrap_or(""), parts.next(), parts.next());
     let (core, ends) = match (kind, core, ends) {
@@ -164,14 +187,26 @@ fn copy(text: &str) -> Result<Option<Copy>, AskError> {
         }
         _ => return Ok(None),
     };
-    Ok(Some(match kind {
-        "fill" => Copy { core, from: None, to: Some(ends.to_owned()) },
-        "read" => Copy { core, from: Some(ends.to_owned()), to: None },
+    let (from, to) = match kind {
+        "fill" => (None, Some(ends)),
+        "read" => (Some(ends), None),
         _ => {
             let (from, to) = ends
                 .split_once("->")
                 .ok_or_else(|| AskError::new(format!("'{ends}' is no path; expected FROM->TO")))?;
-            Copy { core, from: Some(from.trim().to_owned()), to: Some(to.trim().to_owned()) }
+            (Some(from.trim()), Some(to.trim()))
         }
-    }))
+    };
+    let behind = from.map(|source| behind(soc, &core, source)).transpose()?.flatten();
+    let to = to.map(|memory| endpoint(soc, memory)).transpose()?;
+    Ok(Some(Copy { core, from: from.map(str::to_owned), behind, to }))
+}
+
+/// The memory behind the source of a core's reads, where the chip has it.
+fn behind(soc: &Soc, core: &str, source: &str) -> Result<Option<String>, AskError> {
+    let kind = core.split('.').next().unwrap_or(core);
+    let read = soc.cores.get(kind).and_then(|core| core.reads.get(source));
+    let named = read.and_then(|read| read.memory.as_deref());
+    let memory = named.or_else(|| soc.endpoints.get_key_value(source).map(|(name, _)| name));
+    memory.map(|name| endpoint(soc, name)).transpose()
 }

@@ -163,6 +163,30 @@ fn lines_that_a_cache_holds_changed_cost_their_memory() {
     }
 }
 
+/// Changed lines are written back as part of their flow: few of them cost nearly nothing, beside others too.
+#[test]
+fn few_changed_lines_cost_little() {
+    let soc = k2h();
+    let reads = |name: &str, tc: &str| flow(name, &format!("edma:{tc}:ddr3a->msmc:256KiB"), "");
+    let writes = flow("c", "edma:TC2:msmc->ddr3a:256KiB", "");
+    let flows = format!("{}{}{writes}", reads("a", "TC0"), reads("b", "TC1"));
+    let with = |share: &str| soc.with(&[("cores.a15.dirty.ddr3a".into(), share.into())]).expect("a chip");
+    let (none, few) = (mixed(&soc, &flows), mixed(&with("0.01 %"), &flows));
+    for (none, few) in none.flows.iter().zip(&few.flows) {
+        assert!(apart(few.fluid, none.fluid) < 0.001, "{none:?} {few:?}");
+    }
+    for resource in ["ddr3a", "ddr3a rows"] {
+        assert!((used(&few, resource) / used(&none, resource) - 1.0).abs() < 0.001, "{none:?} {few:?}");
+    }
+    // Of memories that there are several of, those that are touched are written.
+    let l2 = soc.with(&[("cores.a15.dirty.l2".into(), "100 %".into())]).expect("a chip");
+    let copy = flow("a", "edma:TC2:l2.0->l2.1:64KiB", "");
+    let (clean, dirty) = (mixed(&soc, &copy), mixed(&l2, &copy));
+    for resource in ["l2.0", "l2.1"] {
+        assert!(used(&dirty, resource) > 1.2 * used(&clean, resource), "{clean:?} {dirty:?}");
+    }
+}
+
 #[test]
 fn victims_cost_bandwidth() {
     let mut soc = k2h();
@@ -173,6 +197,104 @@ fn victims_cost_bandwidth() {
         used(&after, "ddr3a") > used(&before, "ddr3a") || after.flows[0].fluid < before.flows[0].fluid,
         "{before:?} {after:?}"
     );
+}
+
+#[test]
+fn a_rate_holds_a_core_back_too() {
+    let soc = k2h();
+    for transfer in ["copy:c66x.0:ddr3a->msmc", "fill:a15.0:ddr3a", "read:c66x.0:ddr3a"] {
+        let free = mixed(&soc, &flow("one", transfer, ""));
+        let held = mixed(&soc, &flow("one", transfer, "rate = \"100 MB/s\""));
+        let one = held.flows.first().expect("a flow");
+        assert!(apart(one.fluid, BytesPerSecond::new(1e8)) < 1e-6, "{transfer}: {one:?}");
+        assert!(apart(one.engine, one.fluid) < 0.08 && one.window.is_none(), "{transfer}: {one:?}");
+        // What it cannot reach changes nothing but who paces it.
+        let fast = mixed(&soc, &flow("one", transfer, "rate = \"100 GB/s\""));
+        assert!(apart(fast.flows[0].fluid, free.flows[0].fluid) < 1e-6, "{transfer}: {fast:?} {free:?}");
+    }
+}
+
+#[test]
+fn cores_and_controllers_share_a_memory_by_its_number() {
+    let dma = flow("dma", "edma:TC2:l2.0->msmc:256KiB", "");
+    let fills = |to: &str| mixed(&k2h(), &format!("{dma}{}", flow("fill", &format!("fill:c66x.0:{to}"), "")));
+    let names = |mixed: &Mixed| mixed.resources.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    let (other, own, bare) = (fills("l2.5"), fills("l2.0"), fills("l2"));
+    assert!(names(&other).iter().any(|name| name.starts_with("l2.5")), "{other:?}");
+    assert!(names(&own).iter().all(|name| !name.starts_with("l2.5") && name != "l2"), "{own:?}");
+    assert_eq!(own, bare);
+}
+
+/// Mixes without an end have the rates that they settle at.
+#[test]
+fn flows_that_never_end_share_what_there_is() {
+    let soc = k2h();
+    let reads = |name: &str, tc: &str, more: &str| flow(name, &format!("edma:{tc}:ddr3a->msmc:256KiB"), more);
+    let both = |more: &str| mixed(&soc, &format!("{}{}", reads("a", "TC0", more), reads("b", "TC1", more)));
+    let (endless, bounded) = (both("background = true"), both(""));
+    for (one, other) in endless.flows.iter().zip(&bounded.flows) {
+        assert!(
+            apart(one.fluid, other.fluid) < 0.01 && apart(one.engine, other.engine) < 0.03,
+            "{endless:?}"
+        );
+    }
+    for row in ["ddr3a rows", "ddr3a"] {
+        assert!((used(&endless, row) / used(&bounded, row) - 1.0).abs() < 0.01, "{endless:?} {bounded:?}");
+    }
+    // One that others starve for ever leaves them their rates, and one that has ended before keeps its own.
+    let ends = reads("a", "TC0", "");
+    let link = flow("in", "ethernet:1518,port=10gbe", "to = \"ddr3a\"\nbackground = true\nstart = \"1 ms\"");
+    let later = mixed(&soc, &format!("{ends}{link}"));
+    assert!(later.flows[0].fluid.value() > 0.0, "{later:?}");
+}
+
+#[test]
+fn a_starved_flow_does_not_hide_the_others() {
+    let streams: Vec<Stream> = [(0, 0, true), (4, 1, false), (0, 2, false)]
+        .map(|(priority, queue, endless)| Stream {
+            name: String::new(),
+            flow: Flow {
+                bytes: Bytes::new(1000.0),
+                // The first fills what the second needs; the third goes its own way.
+                costs: vec![(usize::from(queue == 2), 1.0)],
+                cap: f64::INFINITY,
+                writes_bind: false,
+                setup: Nanoseconds::new(10.0),
+                latency: Nanoseconds::ZERO,
+                burst: Bytes::new(64.0),
+                outstanding: Bytes::new(64.0),
+            },
+            priority,
+            start: Nanoseconds::ZERO,
+            endless,
+            queue,
+            paced: false,
+            touches: Vec::new(),
+        })
+        .into();
+    let found = fluid::run(&streams, 2);
+    assert_eq!(found.rates, [1.0, 0.0, 1.0], "{:?}", found.used);
+    assert_eq!(found.used, [1.0, 0.0]);
+}
+
+#[test]
+fn links_and_cores_of_one_name_are_not_one_queue() {
+    let asked =
+        |text: &str| scenario::transfers(&k2h(), &load(text).expect("a scenario")).expect("transfers");
+    let (soc, one, other) = (
+        k2h(),
+        flow("in", "ethernet:1518,port=10gbe", "to = \"ddr3a\""),
+        flow("core", "copy:c66x.0:ddr3a->msmc", ""),
+    );
+    let text = format!("title = \"T\"\n{one}{}{other}", one.replace("\"in\"", "\"in 2\""));
+    let transfers = asked(&text);
+    let mut named = load(&text).expect("a scenario");
+    named.flows.iter_mut().for_each(|flow| flow.name = "in".to_owned());
+    let mut resources = Resources::default();
+    let streams = streams(&soc, &named, &transfers, &mut resources).expect("streams");
+    let mut queues: Vec<usize> = streams.iter().map(|stream| stream.queue).collect();
+    queues.dedup();
+    assert_eq!(queues.len(), 3, "{streams:?}");
 }
 
 #[test]
@@ -191,6 +313,24 @@ fn what_is_no_flow_is_refused() {
     check(&flow("a", "copy:c66x", ""), "expected copy:CORE:FROM->TO");
     check(&flow("a", "copy:c66x.8:ddr3a->msmc", ""), "expected c66x.0 to c66x.7");
     check(&flow("a", "fill:z80:ddr3a", ""), "no core 'z80'");
+    let endless = flow("a", "edma:TC0:msmc->ddr3a", "background = true");
+    let behind =
+        "TC0 never comes to it, as 'a' before it has no end; expected it before that, or another controller";
+    check(&format!("{endless}{}", flow("b", "edma:TC0:ddr3a->msmc", "")), &format!("b: {behind}"));
+    check(
+        &flow("a", "edma:TC0:msmc<->ddr3a", "background = true"),
+        "a (2): TC0 never comes to it, as 'a (1)'",
+    );
+    check(&format!("{endless}{}", endless.replace("TC0", "TC1")), "a second flow named \"a\"");
+    check(&flow("a", "fill:c66x.0:l2.99", ""), "no memory 'l2.99'; expected l2.0 to l2.7");
+    check(&flow("a", "fill:c66x.0:ddr9", ""), "no memory 'ddr9'; expected one of");
     check(&flow("a", "edma:TC0:msmc->l2", "priority = 9"), "expected 0 (first) to 7");
     check(&flow("a", "edma:TC0:msmc->l2", "speed = 9"), "unknown field `speed`");
+    for transfer in ["copy:c66x.0:ddr3a->msmc", "edma:TC0:msmc->l2"] {
+        for (key, value) in [("from", "ddr3a"), ("to", "msmc"), ("via", "TC0")] {
+            let said =
+                format!("a: '{key}' beside '{transfer}', which says where its data lies and who moves it");
+            check(&flow("a", transfer, &format!("{key} = \"{value}\"")), &said);
+        }
+    }
 }
