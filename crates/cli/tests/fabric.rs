@@ -391,6 +391,20 @@ fn an_open_structure_is_told_with_its_limits() {
     assert!(!clear.contains("open:") && clear.contains("limits, the most used first"), "{clear}");
 }
 
+/// Each point of a sweep has a label of its own.
+#[test]
+fn a_sweep_tells_its_points_apart() {
+    let ask = ["predict", "k2h", "--transfer", "edma:TC0:ddr3a->msmc", "--format", "csv", "--points", "9"];
+    let labels = |sweep: &str| -> Vec<String> {
+        let csv = output(&[&ask[..], &["--sweep", sweep]].concat()).unwrap();
+        csv.lines().skip(1).map(|line| line.split(',').next().unwrap().to_owned()).collect()
+    };
+    let fine = labels("endpoints.ddr3a.dram.efficiency=0.9..0.90001x");
+    assert_eq!(fine.iter().collect::<BTreeSet<_>>().len(), 9, "{fine:?}");
+    assert_eq!((fine[0].as_str(), fine[1].as_str()), ("0.9", "0.90000125"));
+    assert_eq!(labels("clock.ddr=400..800MHz")[1], "450");
+}
+
 /// A picture of a way has what the transfer passes in order, and stands as a file of its own, as that of a sweep does.
 #[test]
 fn pictures_stand_alone_and_show_the_way_in_order() {
@@ -408,6 +422,10 @@ fn pictures_stand_alone_and_show_the_way_in_order() {
         stops.iter().map(|stop| svg.find(stop).unwrap_or_else(|| panic!("{stop} in {svg}"))).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(svg.contains("12800 MB/s, "), "capacity and use");
+    // Whatever the parts are called in the question.
+    let other = output(&["explain", "k2h", "edma:tc0:DDR3A.0->L2:64KiB", "--format", "svg"]).unwrap();
+    let asked = ["edma:TC0:ddr3a-&gt;l2.0:65536B", "edma:tc0:DDR3A.0-&gt;L2:65536B"];
+    assert_eq!(svg.replace(asked[0], ""), other.replace(asked[1], ""));
     let all = ["core:c66x:ddr3b", "srio:nread:4KiB:4x:5G:L2", "ethernet:1518", "edma:TC0:ddr3a<->msmc:4KiB"];
     let mut pictures = vec![svg];
     pictures.extend(all.map(|transfer| output(&["explain", "k2h", transfer, "--format", "svg"]).unwrap()));

@@ -87,9 +87,9 @@ fn grid(sweep: &Sweep, points: &[Point]) -> Grid {
     grid
 }
 
-/// As many decimals as the number has, to three.
+/// As many decimals as the number has, to the nine that points are rounded to: each point has a label of its own.
 fn decimals(number: f64) -> usize {
-    (0..3).find(|digits| (number * 10f64.powi(*digits)).fract().abs() < 1e-9).unwrap_or(3) as usize
+    number.to_string().split_once('.').map_or(0, |(_, digits)| digits.len().min(9))
 }
 
 fn figure(sweep: &Sweep, points: &[Point]) -> Figure {

@@ -140,10 +140,9 @@ impl Ready {
         for way in ways.iter() {
             let said = match asked {
                 _ if Rc::ptr_eq(way, best) => first.clone(),
-                // The figure alone; width and clock are no question, and the limits of one way are enough.
+                // The figures alone: the limits of one way are enough.
                 Asked::Together(_, setup) => {
-                    let rate = edma::rate(&way.soc, &moves, setup).map_err(AskError::new)?;
-                    edma::around(first.theoretical, rate.megabytes(), Vec::new())
+                    edma::bounded_rate(&way.soc, &moves, setup).map_err(AskError::new)?
                 }
                 Asked::One(_) => way.ask(asked)?,
             };

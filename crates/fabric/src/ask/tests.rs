@@ -1,5 +1,6 @@
 //! The text form of transfers: what each means, what is refused and why, and that nothing panics.
 
+use super::ready::{Asked, Ready};
 use super::*;
 use proptest::prelude::*;
 
@@ -206,4 +207,71 @@ fn what_is_open_on_a_path_is_said_with_what_would_decide() {
     assert!(ways.iter().all(|(_, one)| one.prediction.bottlenecks[0].name.contains("write window")));
     let (_, open) = asked("edma:TC0:l2.0->msmc:128KiB");
     assert_eq!(open, [], "nothing that is open makes a difference");
+}
+
+/// A memory is the same under all of its names.
+#[test]
+fn a_memory_has_one_name() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip loads");
+    let same = |one: &str, other: &str| {
+        let (one, other) = (answer(&soc, one).expect(one), answer(&soc, other).expect(other));
+        assert_eq!(one, other);
+    };
+    let within = "edma:TC0:ddr3a->ddr3a";
+    for other in ["edma:TC0:ddr3a->ddr3a.0", "edma:TC0:DDR3A.00->ddr3a", "edma:TC0:ddr3a.+0->ddr3a.000"] {
+        same(within, other);
+    }
+    same("edma:TC0:l2->l2", "edma:TC0:l2.0->l2.00");
+    same(
+        "edma:TC0:ddr3a->msmc and edma:TC1:ddr3a->l2.1",
+        "edma:TC0:ddr3a.0->msmc.0 and edma:TC1:ddr3a->l2.01",
+    );
+    let names: Vec<String> = answer(&soc, "edma:TC2:l2->l2.1")
+        .expect("an answer")
+        .bottlenecks
+        .into_iter()
+        .map(|one| one.name)
+        .collect();
+    assert!(names.iter().any(|name| name.starts_with("l2.0 ")), "{names:?}");
+}
+
+/// A mixture is bounded by what each way allows, not by what the likeliest does.
+#[test]
+fn each_way_has_its_own_theory() {
+    let text = format!(
+        "{}\n[alternatives.width]\nquestion = \"how wide it is\"\ndecides = \"edma:TC0:ddr3a->msmc\"\n\
+         options = [{{ name = \"wide\" }}, {{ name = \"narrow\", set = {{ \"bridges.sms0.width\" = \"32 bit\" }}, weight = 2 }}]\n",
+        include_str!("../../../../boards/socs/k2h.toml")
+    );
+    let ready = Ready::new(&crate::soc::load(&text).expect("the chip loads"));
+    let transfer = Edma::linear("TC0", "ddr3a", "msmc", 1 << 20);
+    let asked = Asked::Together(&[&transfer], false);
+    let said = ready.said(asked).expect("ways");
+    let mean: f64 = said.iter().map(|one| one.weight * one.prediction.predicted).sum();
+    let found = ready.predict(asked).expect("a mixture");
+    assert!((found.predicted / mean - 1.0).abs() < 1e-9, "{} {mean}: {said:?}", found.predicted);
+    let most = said.iter().map(|one| one.prediction.theoretical).fold(0.0, f64::max);
+    assert_eq!(found.theoretical, most);
+}
+
+#[test]
+fn a_memory_that_a_link_does_not_know_is_refused() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip loads");
+    for kind in ["nwrite", "nread", "type11"] {
+        let error = answer(&soc, &format!("srio:{kind}:4KiB:4x:5G:FOO")).expect_err(kind).to_string();
+        assert!(error.contains("no memory \"FOO\"; expected one of DDR3, L2"), "{error}");
+    }
+}
+
+/// Bursts as large as a file may say take no longer to work out than others.
+#[test]
+fn large_bursts_take_no_time() {
+    let soc = crate::soc::load(include_str!("../../../../boards/socs/k2h.toml")).expect("the chip loads");
+    let keys = ["default_burst", "fifo", "outstanding_reads", "outstanding_writes"];
+    let large = keys.map(|key| (format!("edma.*.{key}"), "1024 GiB".to_owned()));
+    // What is open of the chip asks for other windows.
+    let plain = Soc { alternatives: std::collections::BTreeMap::new(), ..soc };
+    let soc = plain.with(&large).expect("a chip");
+    let found = answer(&soc, "edma:TC0:l2.0->msmc,sync=ab,acnt=1,bcnt=2,index=3").expect("an answer");
+    assert!(found.predicted > 0.0, "{found:?}");
 }

@@ -100,8 +100,21 @@ pub fn predict(soc: &Soc, transfers: &[Transfer], setup: bool) -> Result<Predict
     Ok(around(ideal.rate.megabytes(), real.rate.megabytes(), real.bottlenecks))
 }
 
+/// As [`predict`], without reasons: for one way of many in which a chip may be.
+///
+/// # Errors
+/// As [`predict`].
+pub(crate) fn bounded_rate(
+    soc: &Soc,
+    transfers: &[Transfer],
+    setup: bool,
+) -> Result<Prediction, TransferError> {
+    let ideal = outcome(soc, transfers, Mode::Theoretical, false)?;
+    Ok(around(ideal.rate.megabytes(), rate(soc, transfers, setup)?.megabytes(), Vec::new()))
+}
+
 /// The prediction for a rate in MB/s, with the interval that predictions of transfers have.
-pub(crate) fn around(theoretical: f64, predicted: f64, bottlenecks: Vec<Bottleneck>) -> Prediction {
+fn around(theoretical: f64, predicted: f64, bottlenecks: Vec<Bottleneck>) -> Prediction {
     Prediction::rate(theoretical, predicted, SPREAD, Unit::MegabytesPerSecond, bottlenecks)
 }
 

@@ -173,12 +173,15 @@ impl Shape {
 
 /// How many lines of `line` bytes an array of `length` touches on average, when arrays start every `index` bytes.
 ///
-/// Their starts within a line repeat after `line / gcd(index, line)` arrays and are spread evenly, `gcd` bytes apart.
+/// Their starts within a line repeat after `line / gcd(index, line)` arrays and are spread evenly, `gcd` bytes apart. All of
+/// them touch as many lines as one that starts with the line does, those that start late enough one more.
 fn mean_lines(length: u64, index: u64, offset: u64, line: u64) -> f64 {
     let step = gcd(index % line, line);
     let starts = line / step;
-    let touched: u64 = (0..starts).map(|k| ((offset + k * step) % line + length).div_ceil(line)).sum();
-    touched as f64 / starts as f64
+    // The last byte of an array lies so many bytes into its line where the array starts with one.
+    let last = length.saturating_sub(1) % line;
+    let early = (line - last).saturating_sub(offset % step).div_ceil(step).min(starts);
+    (length.div_ceil(line) * starts + (starts - early)) as f64 / starts as f64
 }
 
 fn gcd(a: u64, b: u64) -> u64 {
@@ -187,4 +190,20 @@ fn gcd(a: u64, b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lines_are_those_that_are_counted(length in 1..700u64, index in 1..700u64, offset in 0..300u64, line in 1..300u64) {
+            let starts = line / gcd(index % line, line);
+            let touched = |at: u64| ((offset + at * index) % line + length).div_ceil(line);
+            let counted: u64 = (0..starts).map(touched).sum();
+            prop_assert_eq!(mean_lines(length, index, offset % line, line), counted as f64 / starts as f64);
+        }
+    }
 }

@@ -23,6 +23,7 @@ fn fault<T>(at: &At<T>, what: impl Into<String>) -> Checked {
 
 /// Checks everything; the first mistake ends it.
 pub(super) fn check(soc: &Soc) -> Checked {
+    names(soc)?;
     for (name, clock) in &soc.clocks {
         clock_frequency(soc, name, clock)?;
     }
@@ -73,14 +74,8 @@ pub(super) fn check(soc: &Soc) -> Checked {
         }
         levels(soc, core)?;
     }
-    let mut names = BTreeMap::new();
     for controller in soc.edma.values() {
         edma(soc, controller)?;
-        for tc in &controller.transfer_controllers {
-            if names.insert(tc.name.as_str(), ()).is_some() {
-                return fault(&tc.name, format!("a second transfer controller named {:?}", tc.name.as_str()));
-            }
-        }
     }
     for (name, bridge) in &soc.bridges {
         let mut used = soc.edma.values().flat_map(|engine| engine.transfer_controllers.iter());
@@ -88,6 +83,36 @@ pub(super) fn check(soc: &Soc) -> Checked {
             && !used.any(|tc| tc.bridges.iter().any(|own| own.as_str() == name))
         {
             return fault(gap, format!("no controller goes over bridge {name:?}; expected no gap"));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names that no question reaches: those that another has but for case, and those with what separates the parts of a
+/// question.
+fn names(soc: &Soc) -> Checked {
+    let endpoints = soc.endpoints.iter().map(|(name, at)| ("endpoint", name.as_str(), at.span()));
+    let cores = soc.cores.iter().map(|(name, at)| ("core", name.as_str(), at.span()));
+    let all = soc.edma.values().flat_map(|controller| &controller.transfer_controllers);
+    let controllers = all.map(|tc| ("transfer controller", tc.name.as_str(), tc.name.span()));
+    let mut known: BTreeMap<(&str, String), &str> = BTreeMap::new();
+    for (what, name, span) in endpoints.chain(cores).chain(controllers) {
+        // Instances of memories and cores stand behind a dot.
+        let splits: &[char] =
+            if what == "transfer controller" { &[':', ',', '='] } else { &['.', ':', ',', '='] };
+        if name.is_empty() || name.contains(splits) {
+            let splits: Vec<String> = splits.iter().map(|split| format!("'{split}'")).collect();
+            let what = format!(
+                "{what} {name:?}: no question reaches it; expected a name without {}",
+                splits.join(", ")
+            );
+            return Err(Fault { span, what });
+        }
+        if let Some(other) = known.insert((what, name.to_ascii_lowercase()), name) {
+            let what = format!(
+                "{what} {name:?} beside {other:?}: questions do not tell them apart; expected another name"
+            );
+            return Err(Fault { span, what });
         }
     }
     Ok(())

@@ -138,6 +138,24 @@ fn circles_and_impossible_sizes_are_refused_at_their_place() {
     check("own = 2", "own = 0", "[cores.c]", "expected outstanding reads from 1 to 1024");
 }
 
+/// Questions do not tell the case of names, and take them apart at dots and colons.
+#[test]
+fn names_that_no_question_reaches_are_refused() {
+    let twice = |what: &str, name: &str, other: &str| {
+        format!("{what} {name:?} beside {other:?}: questions do not tell them apart; expected another name")
+    };
+    check("[endpoints.n]", "[endpoints.M]", "[endpoints.m]", &twice("endpoint", "m", "M"));
+    let core = "[cores.C]\ncount = 1\nclock = \"a\"\nwidth = \"64 bit\"\n[edma.e]";
+    check("[edma.e]", core, "[cores.c]", &twice("core", "c", "C"));
+    let second = "bridges = [\"w\"] }, { name = \"tc0\" }]";
+    check("bridges = [\"w\"] }]", second, "\"tc0\"", &twice("transfer controller", "tc0", "TC0"));
+    let apart =
+        |what: &str, name: &str| format!("{what} {name:?}: no question reaches it; expected a name without");
+    check("[endpoints.n]", "[endpoints.\"n.1\"]", "[endpoints.\"n.1\"]", &apart("endpoint", "n.1"));
+    check("[cores.c]", "[cores.\"c.d\"]", "[cores.\"c.d\"]", &apart("core", "c.d"));
+    check("\"TC0\"", "\"TC:0\"", "\"TC:0\"", &apart("transfer controller", "TC:0"));
+}
+
 #[test]
 fn a_fault_of_a_link_has_a_place() {
     let broken = K2H.replacen("packets_per_acknowledgement = 1", "packets_per_acknowledgement = 0", 1);
