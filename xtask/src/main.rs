@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask <command>
                    with FILTER, only the end-to-end tests whose name contains it
   tidy             check file and module rules and the direction of dependencies
   licences         check licences and duplicate versions of dependencies against deny.toml
-  firmware         link stack and servers for six bare processors; print and bound how much code each part is
+  firmware         link stack and servers for four bare processors; print and bound how much code each part is
   board NAME [serve|test|count|bench|offloads|livelock|build|setup]
                    build a board's firmware and start it in an emulator (`cargo xtask board` for more)
   big-endian [--long]

@@ -128,7 +128,7 @@ pub struct ServeOptions {
     #[serde(deserialize_with = "forms::gateways")]
     pub gateway: Vec<IpAddr>,
 
-    /// Largest IP packet in bytes, 1280 to 9216 [default: 1500, or what the interface has]
+    /// Largest IP packet in bytes, 1280 to 9216 (9000 with uio:) [default: 1500, or what the interface has]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
     #[serde(deserialize_with = "forms::mtu")]
     pub mtu: Option<u16>,
@@ -137,12 +137,13 @@ pub struct ServeOptions {
     #[arg(long, value_name = "MAC")]
     pub mac: Option<Station>,
 
-    /// VLAN (802.1Q) that all frames carry, on an existing interface [default: untagged]
+    /// VLAN (802.1Q) that all frames carry; with --device packet:, xdp:, tap, rtl or uio: [default: untagged]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     #[serde(deserialize_with = "forms::vlan")]
     pub vlan: Option<u16>,
 
-    /// Queues of the device, each with a thread of its own, 1 to 64 [default: one for each processor, at most 4]
+    /// Queues of the device, each with a thread of its own and 4MiB of --memory, 1 to 64 [default: one for each processor,
+    /// at most 4, and 16MiB of --memory for each]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     #[serde(deserialize_with = "forms::queues")]
     pub queues: Option<u16>,
@@ -202,7 +203,7 @@ pub struct ServeOptions {
     #[serde(deserialize_with = "forms::offload")]
     pub offload: Option<Offload>,
 
-    /// Memory for packet buffers and sockets, 4MiB or more [default: 64MiB]
+    /// Memory for packet buffers and sockets, 4MiB to 1TiB [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<ByteSize>,
 

@@ -412,7 +412,8 @@ fn check_vlan(options: &ServeOptions) -> Result<(), SettingsError> {
             "1 to 4094"
         }
         _ => {
-            "a device of its own beside it (--device packet:INTERFACE, xdp:INTERFACE or tap): nobody else would tag"
+            "a device of its own beside it (--device packet:INTERFACE, xdp:INTERFACE, tap, rtl or uio:NAME): nobody else \
+             would tag"
         }
     };
     Err(bad("vlan", id, expected))

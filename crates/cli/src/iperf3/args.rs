@@ -157,11 +157,11 @@ pub struct Place {
     #[arg(long, value_name = "IP")]
     pub gateway: Vec<IpAddr>,
 
-    /// Largest IP packet in bytes, 1280 to 9216 [default: 1500, or what the interface has]
+    /// Largest IP packet in bytes, 1280 to 9216 (9000 with uio:) [default: 1500, or what the interface has]
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1280..=9216))]
     pub mtu: Option<u16>,
 
-    /// VLAN (802.1Q) that all frames carry, on an existing interface [default: untagged]
+    /// VLAN (802.1Q) that all frames carry; with --device packet:, xdp:, tap, rtl or uio: [default: untagged]
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub vlan: Option<u16>,
 
@@ -170,7 +170,7 @@ pub struct Place {
     #[arg(long, value_name = "all|none|LIST")]
     pub offload: Option<Offload>,
 
-    /// Memory for packet buffers and sockets, 4MiB or more [default: 64MiB]
+    /// Memory for packet buffers and sockets, 4MiB to 1TiB [default: 64MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<ByteSize>,
 }
