@@ -96,11 +96,6 @@ impl<P: Bus> Channel<P> {
         self.write(ch::TAILDESC, tail as u32);
     }
 
-    /// The descriptor at which the engine is.
-    pub fn current(&self) -> u64 {
-        u64::from(self.read(ch::CURDESC_MSB)) << 32 | u64::from(self.read(ch::CURDESC))
-    }
-
     /// Whether only a reset helps.
     pub fn has_failed(&self) -> bool {
         self.read(ch::SR) & FAILED != 0

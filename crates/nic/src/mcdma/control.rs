@@ -4,7 +4,8 @@ use crate::bus::Bus;
 use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steering};
 use crate::feature::Feature;
 use crate::mcdma::filter::{ENTRIES, group_hash, port_entry};
-use crate::mcdma::nic_regs::register as mac;
+use crate::mcdma::nic_regs::{pacing, register as mac};
+use crate::mcdma::open::MAX_QUEUES;
 use crate::mcdma::settings::Settings;
 use crate::meta::MacAddr;
 use linerate_wire::units::Rate;
@@ -42,9 +43,7 @@ impl<P: Bus> Control<P> {
         let [a, b, c, d, e, f] = mac.0;
         bus.write(mac::ADDRESS_LOW, u32::from_le_bytes([a, b, c, d]));
         bus.write(mac::ADDRESS_HIGH, u32::from_le_bytes([e, f, 0, 0]));
-        for entry in 0..mac::PORT_MAP_COUNT as u32 {
-            bus.write(mac::PORT_MAP + 4 * entry, 0);
-        }
+        forget(&bus);
         bus.write(mac::HASH_LOW, 0);
         bus.write(mac::HASH_HIGH, 0);
         bus.write(mac::MODE, mac::MODE_ENABLE);
@@ -156,6 +155,23 @@ impl<P: Bus> Device for Control<P> {
             self.bus.write(mac::PORT_MAP + 4 * at, entry);
         }
         Ok(())
+    }
+}
+
+/// Undoes what somebody who had the device before may have set: frames would go to queues that do not run, and a pacer would
+/// interrupt beside the engine.
+fn forget(bus: &impl Bus) {
+    for entry in 0..mac::PORT_MAP_COUNT as u32 {
+        bus.write(mac::PORT_MAP + 4 * entry, 0);
+    }
+    for word in 0..mac::INDIRECTION_COUNT as u32 {
+        bus.write(mac::INDIRECTION + 4 * word, 0);
+    }
+    bus.write(mac::RULE_ENABLE, 0);
+    // The default queue is the first.
+    bus.write(mac::RSS_CONTROL, mac::RSS_CONTROL_TCP | mac::RSS_CONTROL_UDP);
+    for queue in 0..MAX_QUEUES as u32 {
+        bus.write(mac::PACING_BASE + mac::PACING_STRIDE * queue + pacing::CR, 0);
     }
 }
 

@@ -24,6 +24,10 @@ use linerate_wire::units::{Instant, nanos};
 /// How long the engine may take over a packet while the link is up, before its channel is reset.
 pub const STALL_LIMIT: Duration = Duration::from_secs(5);
 
+/// How often a receive ring that does not move is searched for a status that is missing: each descriptor may take as long as a
+/// line of a cache.
+const GAP_EVERY: Duration = Duration::from_secs(1);
+
 /// The number in [`DeviceError::Io`] when a channel does not come out of its reset: the engine is not to be had back.
 pub const ERROR_RESET: i32 = 1;
 
@@ -196,7 +200,7 @@ impl<P: Platform> StoppedQueue<P> {
             stats: QueueStats::default(),
             looked: Instant::ZERO,
             link_was_down: Instant::ZERO,
-            progress: (0, Instant::ZERO),
+            progress: Progress::default(),
             pacing: Pacing::default(),
             is_lost: false,
         };
@@ -204,6 +208,16 @@ impl<P: Platform> StoppedQueue<P> {
         queue.transmitter.start();
         Ok(queue)
     }
+}
+
+/// How far the receive ring was when it was last looked at.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    position: u64,
+    /// When it moved, or was searched last.
+    looked: Instant,
+    /// Since when a status is missing there.
+    gap_since: Option<Instant>,
 }
 
 /// How interrupts follow received frames.
@@ -235,8 +249,7 @@ pub struct Queue<P: Platform> {
     looked: Instant,
     /// When the link was last seen down by the watchdog.
     link_was_down: Instant,
-    /// How far the receive ring was when it was last seen to move, and when.
-    progress: (u64, Instant),
+    progress: Progress,
     /// Of the receive interrupt; a reset forgets it.
     pacing: Pacing,
     /// A channel did not come out of its reset.
@@ -275,6 +288,7 @@ impl<P: Platform> Queue<P> {
 
     fn reset_receiver(&mut self) {
         self.is_lost = self.is_lost || !self.receiver.reset(&mut self.stats);
+        self.progress = Progress::default();
         self.apply_pacing();
     }
 
@@ -322,14 +336,26 @@ impl<P: Platform> Queue<P> {
                 self.reset_transmitter();
             }
         }
-        if self.receiver.progress() != self.progress.0 || !self.receiver.has_gap() {
-            self.progress = (self.receiver.progress(), now);
-        } else if self.progress.1 + STALL_LIMIT <= now {
+        if self.misses_status(now) {
             self.stats.stalls += 1;
             self.reset_receiver();
-            self.progress = (self.receiver.progress(), now);
         }
         before != self.stats.failures + self.stats.stalls
+    }
+
+    /// Whether the status of a received frame has been missing for too long while others came behind it.
+    fn misses_status(&mut self, now: Instant) -> bool {
+        let position = self.receiver.progress();
+        if position != self.progress.position {
+            self.progress = Progress { position, looked: now, gap_since: None };
+        }
+        if now < self.progress.looked + GAP_EVERY {
+            return false;
+        }
+        self.progress.looked = now;
+        let gap_since = self.receiver.has_gap().then(|| *self.progress.gap_since.get_or_insert(now));
+        self.progress.gap_since = gap_since;
+        gap_since.is_some_and(|since| since + STALL_LIMIT <= now)
     }
 
     /// [`Queue::look`], when it is time to.

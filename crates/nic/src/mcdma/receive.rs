@@ -147,12 +147,13 @@ impl<P: Platform> Receiver<P> {
         }
     }
 
-    /// Whether the engine has gone on to a later descriptor than the oldest, which has not come back: its status is late,
-    /// or lost.
+    /// Whether a descriptor has come back before one in front of it, whose status is late or lost. Where the engine is says
+    /// nothing of that: CURDESC is ahead by what it has read.
     pub fn has_gap(&self) -> bool {
-        self.ring.in_use() > 0
-            && !self.is_ready()
-            && self.channel.current() != self.ring.address(self.ring.oldest())
+        let in_use = self.ring.in_use();
+        let has_come_back = |at: &usize| self.status(*at).is_some();
+        let missing = (0..in_use).find(|at| !has_come_back(at));
+        !self.is_ready() && missing.is_some_and(|missing| (missing + 1..in_use).any(|at| has_come_back(&at)))
     }
 
     /// Positions that the engine is done with: a mark to see whether it goes on.

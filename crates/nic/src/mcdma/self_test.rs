@@ -10,7 +10,8 @@ use linerate_wire::units::Instant;
 
 /// Sends known packets through the MAC's loopback and compares what comes back with software; what failed goes to
 /// [`Port::distrust`](crate::Port::distrust). Before the first turn: afterwards the filter lets nothing through but
-/// the device's own address, until the node sets it.
+/// the device's own address, until the node sets it. For a quiet line: a frame that comes while loopback is switched on or off is
+/// cut.
 ///
 /// `now` is asked for the time before each of at most `attempts` looks, and may wait a little.
 pub fn self_test<P: Platform>(
@@ -19,10 +20,12 @@ pub fn self_test<P: Platform>(
     now: impl FnMut() -> Instant,
 ) -> Result<selftest::Report, DeviceError> {
     let own = Filter { groups: &[], all_groups: false, promiscuous: false };
-    device.set_filter(&Filter { promiscuous: true, ..own })?;
+    // All is let in only while nothing comes from the wire.
     device.control.set_loopback(true);
-    let report = selftest::run(device, attempts, now);
+    let report = device
+        .set_filter(&Filter { promiscuous: true, ..own })
+        .map(|()| selftest::run(device, attempts, now));
+    let closed = device.set_filter(&own);
     device.control.set_loopback(false);
-    device.set_filter(&own)?;
-    Ok(report)
+    closed.and(report)
 }

@@ -394,6 +394,24 @@ fn a_lost_status_does_not_stop_what_comes_behind_it_for_ever() {
 }
 
 #[test]
+fn an_idle_queue_has_not_stalled() {
+    for is_up in [true, false] {
+        let mut bench = Bench::new(1);
+        bench.board.with(|hardware| hardware.set_link(is_up));
+        // A clock that has counted from the start of the machine, as on Linux.
+        bench.pass(Duration::from_secs(3_600));
+        for _ in 0..12 {
+            assert!(!bench.arm());
+            bench.pass(Duration::from_secs(1));
+        }
+        bench.board.with(|hardware| hardware.set_link(true));
+        bench.arrive(frame(1, 100, MAC));
+        assert_eq!(number(bench.receive()[0].data.bytes(), 100), 1);
+        assert_eq!(bench.queue.stats().stalls, 0);
+    }
+}
+
+#[test]
 fn a_channel_that_has_stopped_is_started_again() {
     for direction in [Direction::Receive, Direction::Transmit] {
         for is_silent in [true, false] {

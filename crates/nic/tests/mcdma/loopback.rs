@@ -38,6 +38,28 @@ fn honest_hardware_passes() {
     }
 }
 
+#[test]
+fn a_frame_for_somebody_else_is_not_received_around_the_test() {
+    let board = Board::new(1);
+    let mut device = device(&board, &Settings { transmit_ring: 64, receive_ring: 64, ..Settings::new(MAC) });
+    // One comes with each access of the driver.
+    let step = Duration::from_micros(1);
+    let mut now = Instant::from_millis(1);
+    board.with(|hardware| {
+        hardware.access = step;
+        (0..30_000).for_each(|at| hardware.arrive(now + step * at, frame(1, 60, PEER)));
+    });
+    self_test(&mut device, 20, || {
+        now += Duration::from_micros(20);
+        now
+    })
+    .expect("the filter is set");
+    assert!(board.with(|hardware| hardware.now) < Instant::from_millis(30), "frames came until the end");
+    board.with(|hardware| hardware.access = Duration::ZERO);
+    let mut batch = RxBatch::with_limit(64);
+    assert_eq!(device.receive(Instant::from_millis(40), &mut batch), Ok(0));
+}
+
 /// A driver that takes the app words for those of the other layout gets no offload right.
 #[test]
 fn the_wrong_layout_is_found_out() {

@@ -1,8 +1,10 @@
 //! Two queues: frames go where their port says, and a queue goes to another core.
 
 use super::*;
-use linerate_nic::mcdma::StoppedQueue;
-use linerate_nic::{Member, Port, PortConfig, Steering};
+use linerate_nic::mcdma::nic_regs::register as mac;
+use linerate_nic::mcdma::{Bus as _, StoppedQueue};
+use linerate_nic::{Member, PacingConfig, Port, PortConfig, Steering};
+use linerate_wire::toeplitz::MICROSOFT_KEY;
 
 fn two() -> (Board, Control<Board>, [StoppedQueue<Board>; 2]) {
     let board = Board::new(1);
@@ -50,6 +52,33 @@ fn frames_go_to_the_queue_of_their_port() {
         assert_eq!([received(&mut first), received(&mut second)], wanted, "port {port}");
         assert_eq!(woken, [expected == 0, expected == 1], "port {port}");
     }
+}
+
+#[test]
+fn nothing_is_left_of_who_had_the_device_before() {
+    let board = Board::new(1);
+    let wide = Settings { queues: 2, ..settings() };
+    let (mut control, queues) = open(board.clone(), DESCRIPTORS, DESCRIPTORS_LEN, &wide).expect("opens");
+    let steering = Steering { key: &MICROSOFT_KEY, indirection: &[0, 1], ports: &[] };
+    control.set_steering(&steering).expect("by the hash");
+    for (at, queue) in queues.into_iter().enumerate() {
+        let mut queue = start(&board, queue);
+        let config = PacingConfig { threshold: 4, ..PacingConfig::default() };
+        queue.set_pacing(config).expect("a pacer");
+        assert_ne!(board.read(mac::PACING_BASE + mac::PACING_STRIDE * at as u32), 0);
+    }
+    board.write(mac::RULE_ENABLE, 0b11);
+    board.write(mac::RSS_CONTROL, 1 << mac::RSS_CONTROL_DEFAULT_QUEUE_SHIFT);
+
+    let mut bench = Bench::on(board.clone(), &settings(), 64);
+    for port in 5_300..5_316 {
+        bench.arrive(datagram(port));
+    }
+    assert_eq!(bench.receive().len(), 16);
+    for register in [mac::RULE_ENABLE, mac::PACING_BASE, mac::PACING_BASE + mac::PACING_STRIDE] {
+        assert_eq!(board.read(register), 0, "{register:#x}");
+    }
+    assert_eq!(board.read(mac::RSS_CONTROL), mac::RSS_CONTROL_TCP | mac::RSS_CONTROL_UDP);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod transfer;
 
 use linerate_nic::mcdma::{Control, Queue, Settings, self_test};
-use linerate_nic::{Capabilities, Device as _, Joined, MacAddr, Pool};
+use linerate_nic::{Capabilities, Device as _, Joined, MacAddr, Pool, QueuePair as _};
 use linerate_rtl_sim::Timing;
 use linerate_rtl_sim::nic::{Board, CLOCK_PS, Simulation, open};
 use linerate_wire::units::Instant;
@@ -41,5 +41,17 @@ fn every_offload_of_the_hardware_passes_the_self_test() {
     })
     .expect("runs");
     assert_eq!(report.failed(), Capabilities::NONE, "{report:?}");
+    board.hardware().check().expect("no rule of a bus is broken");
+}
+
+#[test]
+fn an_idle_queue_has_not_stalled() {
+    let Some((board, mut device)) = device(1, Timing::steady(20)) else { return };
+    // Time enough for the descriptors that are read ahead.
+    board.hardware_mut().settle(5_000, 50_000);
+    for second in 1..=12 {
+        assert!(!device.queue.arm(Instant::from_millis(1_000 * second)));
+    }
+    assert_eq!(device.queue.stats().stalls, 0);
     board.hardware().check().expect("no rule of a bus is broken");
 }

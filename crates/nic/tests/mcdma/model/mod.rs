@@ -281,6 +281,10 @@ impl Hardware {
                 self.commons[direction as usize][0] | reset
             }
             Target::Common(direction, offset) => self.commons[direction as usize][offset as usize / 8],
+            Target::Channel(Direction::Receive, index, ch::CURDESC) => self.read_ahead(index) as u32,
+            Target::Channel(Direction::Receive, index, ch::CURDESC_MSB) => {
+                (self.read_ahead(index) >> 32) as u32
+            }
             Target::Channel(direction, index, offset) => self.engine(direction, index).read(offset),
             Target::Mac => self.mac.read(register),
             Target::Nothing => panic!("read of register {register:#x}, which does not exist"),
