@@ -4,7 +4,7 @@ use crate::clock::Clock;
 use crate::waits::{QueueId, Waits};
 use core::cell::{RefCell, RefMut};
 use core::convert::Infallible;
-use core::future::{pending, poll_fn};
+use core::future::poll_fn;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use linerate_transport::{Engine, Left, SocketOptions, Source, Transport};
@@ -169,7 +169,7 @@ impl<E: Engine, C: Clock> Net<E, C> {
     ///
     /// Before the net sleeps it calls `listen`, which hands the waker to what shall wake the net: the device's interrupt, when
     /// a frame comes, when one has left, or when a full device has room. After that it arms the engine ([`Engine::arm`]), and
-    /// does not sleep when that says that there is something already. `listen` must not use the net's sockets.
+    /// does not sleep when that says that there is something already, nor beyond [`Engine::poll_timeout`], which it asks then. `listen` must not use the net's sockets.
     ///
     /// # Errors
     ///
@@ -238,15 +238,10 @@ impl<E: Engine, C: Clock> Net<E, C> {
 
     /// Sleeps until the engine's deadline, its device, or a socket calls.
     async fn idle(&self, listen: &mut impl FnMut(&mut E, &Waker)) {
-        let deadline = self.inner.borrow().engine.poll_timeout();
-        let mut sleep = pin!(async {
-            match deadline {
-                Some(at) => self.clock.sleep_until(at).await,
-                None => pending().await,
-            }
-        });
+        let mut sleep = pin!(None);
+        let mut due = None;
         poll_fn(|cx| {
-            {
+            let deadline = {
                 let mut inner = self.inner.borrow_mut();
                 if !inner.waits.sleep(cx) {
                     return Poll::Ready(());
@@ -255,8 +250,14 @@ impl<E: Engine, C: Clock> Net<E, C> {
                 if inner.engine.arm(self.clock.now()) {
                     return Poll::Ready(());
                 }
+                // Arming may set one: until when a device lets frames wait, for example.
+                inner.engine.poll_timeout()
+            };
+            if deadline != due {
+                due = deadline;
+                sleep.set(deadline.map(|at| self.clock.sleep_until(at)));
             }
-            sleep.as_mut().poll(cx)
+            sleep.as_mut().as_pin_mut().map_or(Poll::Pending, |sleep| sleep.poll(cx))
         })
         .await;
     }

@@ -5,13 +5,17 @@ mod common;
 use common::time::Time;
 use common::{World, config, run};
 use linerate_embedded::Net;
-use linerate_nic::{Capabilities, DeviceError, Link, Pool, Port, PortConfig};
+use linerate_nic::{
+    Capabilities, Device, DeviceError, Link, Paced, PacingConfig, PacingMode, Pool, Port, PortConfig,
+    QueuePair, TxQueue, pass_on,
+};
 use linerate_stack::{Node, NodeConfig, StackPools};
 use linerate_transport::{Engine, Input, Output, Transport};
 use linerate_wire::units::Instant;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
+use std::time::Duration;
 
 /// An engine to which something always comes.
 struct Busy(Node<Link>, Rc<Cell<u64>>);
@@ -111,7 +115,53 @@ fn it_sleeps_when_there_is_nothing_to_do() {
     assert!((1..20).contains(&turns.get()), "{} turns in an idle minute", turns.get());
     // The same holds for two hosts that know each other.
     let world = World::new();
-    world.run(Vec::new(), world.pass(std::time::Duration::from_secs(60)));
+    world.run(Vec::new(), world.pass(Duration::from_secs(60)));
     let frames = world.frames();
     assert!(frames.iter().all(|sent| *sent < 20), "{frames:?} frames in an idle minute");
+}
+
+/// An end of a link that tells by a look whether a frame waits, and interrupts.
+struct Ring(Link);
+
+impl Device for Ring {
+    pass_on!(0: all of Device);
+}
+
+impl QueuePair for Ring {
+    pass_on!(0: enabled, receive, transmit, poll_completion, arm);
+
+    fn waiting(&mut self) -> u32 {
+        self.0.poll_timeout().is_some().into()
+    }
+}
+
+#[test]
+fn a_frame_that_waits_for_others_is_taken_when_its_time_is_over() {
+    let time = Rc::new(Time::new());
+    let pool = Pool::new(16, 2_048);
+    let (mut peer, link) = Link::pair(&pool, 1_500, Capabilities::NONE, 16);
+    let mut paced = Paced::new(Ring(link.clone()));
+    let mode = PacingMode::FirstNewPacket;
+    let pacing = PacingConfig { mode, timer_ticks: 1_000, tick_ns: 1_000, threshold: 32 };
+    paced.set_pacing(pacing).unwrap();
+    let port = Port::new(paced, PortConfig::default()).unwrap();
+    let pools = StackPools::for_memory(1 << 20).with_receive(pool);
+    let net = Net::new(Node::new(port, config(1), [1; 32], pools, NodeConfig::default()), time.clone());
+    let interrupt: RefCell<Option<Waker>> = RefCell::default();
+    let runner = async {
+        let Err(error) = net.run(|_, waker| *interrupt.borrow_mut() = Some(waker.clone())).await;
+        panic!("{error}");
+    };
+    run(&time, vec![Box::pin(runner)], async {
+        time.sleep(Instant::from_millis(100)).await;
+        let mut queue = TxQueue::with_capacity(1);
+        queue.vacant().unwrap().header_mut(60).fill(0xff);
+        queue.commit();
+        assert_eq!(peer.transmit(time.now(), &mut queue), Ok(1));
+        interrupt.take().expect("it sleeps").wake();
+        time.sleep(Instant::from_micros(100_900)).await;
+        assert_eq!(link.stats().received, 0, "it waits for others");
+        time.sleep(Instant::from_micros(101_100)).await;
+        assert_eq!(link.stats().received, 1);
+    });
 }

@@ -291,12 +291,13 @@ impl<D: Interface> Port<D> {
         wanted
     }
 
-    /// Switches the device to as much of what is wanted as it takes: all; without segmentation and coalescing; nothing.
+    /// Switches the device to as much of what is wanted as it takes: all; without coalescing; without segmentation, too; nothing.
     fn negotiate(&mut self) -> Result<Capabilities, DeviceError> {
         let wanted = self.wanted();
-        let plain = Capabilities { tso4: false, tso6: false, rx_coalescing: false, ..wanted };
+        let apart = Capabilities { rx_coalescing: false, ..wanted };
+        let plain = Capabilities { tso4: false, tso6: false, ..apart };
         let mut result = Ok(());
-        for attempt in [wanted, plain, Capabilities::NONE] {
+        for attempt in [wanted, apart, plain, Capabilities::NONE] {
             result = self.device.enable(attempt);
             if !matches!(result, Err(DeviceError::Unsupported)) {
                 break;

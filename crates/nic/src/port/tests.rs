@@ -139,37 +139,40 @@ fn reasons_are_visible() {
     );
 }
 
-/// A device that claims everything but cannot do segmentation together with anything.
-struct Picky(Link);
+/// A device that claims everything but refuses some of it together.
+struct Picky {
+    link: Link,
+    refuses: fn(Capabilities) -> bool,
+}
 
 impl Device for Picky {
     fn mac(&self) -> MacAddr {
-        self.0.mac()
+        self.link.mac()
     }
     fn mtu(&self) -> usize {
-        self.0.mtu()
+        self.link.mtu()
     }
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.link.capabilities()
     }
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        if wanted.tso4 { Err(DeviceError::Unsupported) } else { self.0.enable(wanted) }
+        if (self.refuses)(wanted) { Err(DeviceError::Unsupported) } else { self.link.enable(wanted) }
     }
 }
 
 impl QueuePair for Picky {
     fn enabled(&self) -> Capabilities {
-        self.0.enabled()
+        self.link.enabled()
     }
 
     fn receive(&mut self, now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
-        self.0.receive(now, batch)
+        self.link.receive(now, batch)
     }
     fn transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
-        self.0.transmit(now, queue)
+        self.link.transmit(now, queue)
     }
     fn poll_completion(&mut self) -> Option<TxToken> {
-        self.0.poll_completion()
+        self.link.poll_completion()
     }
 }
 
@@ -177,10 +180,24 @@ impl QueuePair for Picky {
 fn a_refusal_leaves_as_much_as_the_device_takes() {
     let pool = Pool::new(1, 2048);
     let (link, _other) = Link::pair(&pool, 1500, Capabilities::ALL, 1);
-    let port = Port::new(Picky(link), PortConfig::default()).unwrap();
+    let port = Port::new(Picky { link, refuses: |wanted| wanted.tso4 }, PortConfig::default()).unwrap();
     let expected = Capabilities { tso4: false, tso6: false, rx_coalescing: false, ..Capabilities::ALL };
     assert_eq!(port.enabled(), expected);
     assert_eq!(port.place(Feature::Tso4), Place::Software(Reason::Refused));
+    assert_eq!(port.place(Feature::RxCoalescing), Place::Software(Reason::Refused));
+}
+
+/// A TAP device joins segments only where it may vouch for them.
+#[test]
+fn a_refusal_of_coalescing_leaves_segmentation() {
+    let pool = Pool::new(1, 2048);
+    let (link, _other) = Link::pair(&pool, 1500, Capabilities::ALL, 1);
+    let refuses = |wanted: Capabilities| wanted.rx_coalescing && !wanted.rx_checksum;
+    let mut port = Port::new(Picky { link, refuses }, PortConfig::default()).unwrap();
+    assert_eq!(port.enabled(), Capabilities::ALL);
+    let allowed = Capabilities { rx_checksum: false, ..Capabilities::ALL };
+    let expected = Capabilities { rx_coalescing: false, ..allowed };
+    assert_eq!(port.set_offloads(allowed), Ok(expected));
     assert_eq!(port.place(Feature::RxCoalescing), Place::Software(Reason::Refused));
 }
 

@@ -49,6 +49,9 @@ impl<P: Transport> QueuePair for Virtio<P> {
 
     fn receive(&mut self, _now: Instant, batch: &mut RxBatch) -> Result<usize, DeviceError> {
         self.alive()?;
+        // Who is awake needs no interrupts: they are let through until this says otherwise, where the device knows no events.
+        self.receiver.ring.silence();
+        self.transmitter.ring.silence();
         if self.board.load(self.rings.note) != 0 {
             self.look()?;
         }

@@ -90,8 +90,8 @@ impl<P: Transport> Receiver<P> {
         let mut waiting = self.ring.waiting();
         while waiting > 0 && !batch.is_full() {
             let (head, first, len) = self.take_back()?;
-            let read = self.read_header(&first, len);
-            let count = read.map_or(1, |(_, count)| count);
+            let came = first.bytes().get(..len).unwrap_or_default();
+            let (read, count) = (read_header(came), self.buffers(came));
             // The device makes all buffers of a frame known at once (section 5.1.6.4).
             if count == 0 || count > waiting {
                 self.held[usize::from(head)] = Some(first);
@@ -100,7 +100,7 @@ impl<P: Transport> Receiver<P> {
             waiting -= count;
             let list = if count == 1 { Some(Pieces::new()) } else { self.lists.take() };
             let has_buffers = self.can_part_with(count);
-            let (Some((header, _)), Some(more), true) = (read, list, has_buffers) else {
+            let (Some(header), Some(more), true) = (read, list, has_buffers) else {
                 if read.is_none() {
                     stats.drop_rx_errors += 1;
                 } else {
@@ -140,12 +140,13 @@ impl<P: Transport> Receiver<P> {
         Ok((head, buffer, len))
     }
 
-    /// The header of a frame and how many buffers it takes; `None` if it means nothing.
-    fn read_header(&self, first: &Buffer, len: usize) -> Option<(VirtioHeader, u16)> {
-        let bytes = first.bytes().get(..len).filter(|bytes| bytes.len() > HEADER_LEN_MERGEABLE)?;
+    /// How many buffers the frame takes that begins with `came`, whatever else its header says: all of them are to be taken back.
+    fn buffers(&self, came: &[u8]) -> u16 {
         // Where nothing was agreed devices leave the field as it was, so that it is of whoever had the buffer (QEMU up to 9.2).
-        let count = if self.merges { u16::from_le_bytes([bytes[10], bytes[11]]) } else { 1 };
-        VirtioHeader::parse(bytes, ByteOrder::Little).ok().map(|header| (header, count))
+        match came.get(10..12) {
+            Some(&[low, high]) if self.merges => u16::from_le_bytes([low, high]),
+            _ => 1,
+        }
     }
 
     fn frame(
@@ -170,4 +171,10 @@ impl<P: Transport> Receiver<P> {
         let left = usize::from(self.ring.in_use()) + self.spare.len() + self.pool.free();
         left + 1 >= self.reserve + usize::from(count)
     }
+}
+
+/// The header of a frame that begins with `came`; `None` if it means nothing, or nothing is behind it.
+fn read_header(came: &[u8]) -> Option<VirtioHeader> {
+    let came = (came.len() > HEADER_LEN_MERGEABLE).then_some(came)?;
+    VirtioHeader::parse(came, ByteOrder::Little).ok()
 }

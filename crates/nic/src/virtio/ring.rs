@@ -102,6 +102,11 @@ impl<P: Transport> Ring<P> {
             self.board.write(register + 4, (address >> 32) as u32);
         }
         self.board.write(regs::QUEUE_READY, 1);
+        if has_events {
+            // An entry just behind: it is the last to come round.
+            let event = self.used.wrapping_sub(1);
+            self.board.store(self.driver() + 4 + 2 * u64::from(self.len), event.into());
+        }
         self.silence();
         true
     }
@@ -210,13 +215,9 @@ impl<P: Transport> Ring<P> {
         fence(Ordering::SeqCst);
     }
 
-    /// Asks for no interrupt.
+    /// Asks for no interrupt any more. Where an entry is named that interrupts, none behind it does, and this does nothing.
     pub fn silence(&mut self) {
-        if self.has_events {
-            // An entry just behind: it is the last to come round.
-            let event = self.used.wrapping_sub(1);
-            self.board.store(self.driver() + 4 + 2 * u64::from(self.len), event.into());
-        } else if self.flags == 0 {
+        if !self.has_events && self.flags == 0 {
             self.flags = NO_EVENT;
             self.store_index();
         }

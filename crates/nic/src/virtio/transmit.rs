@@ -39,7 +39,8 @@ pub(super) struct Transmitter<P> {
     /// Tokens that nobody has asked for yet.
     done: VecDeque<TxToken>,
     longest: usize,
-    wants_room: bool,
+    /// Descriptors that the packet at the front of the queue takes for which there was no room; 0 where none waits.
+    waits_for: usize,
 }
 
 impl<P: Transport> Transmitter<P> {
@@ -49,7 +50,7 @@ impl<P: Transport> Transmitter<P> {
         let slots: Vec<_> = headers.into_iter().map(slot).collect();
         // A token more for each packet that was refused in a batch.
         let done = VecDeque::with_capacity(2 * slots.len());
-        Transmitter { board, ring, slots, packets: 0, done, longest, wants_room: false }
+        Transmitter { board, ring, slots, packets: 0, done, longest, waits_for: 0 }
     }
 
     /// Gives packets from the front of `queue` to the device until it is empty or the ring is full; how many were taken.
@@ -60,19 +61,19 @@ impl<P: Transport> Transmitter<P> {
         stats: &mut Stats,
     ) -> Result<usize, Broken> {
         let mut count = 0;
-        self.wants_room = false;
+        self.waits_for = 0;
         while let Some(packet) = queue.front_mut() {
+            let needed = 1 + packet.chunks().len();
             if self.done.len() >= self.slots.len() {
-                self.wants_room = true;
+                self.waits_for = needed;
                 break;
             }
-            let needed = 1 + packet.chunks().len();
             if self.ring.room() < needed {
                 self.harvest()?;
             }
             if self.ring.room() < needed {
                 stats.tx_full += 1;
-                self.wants_room = true;
+                self.waits_for = needed;
                 break;
             }
             if self.is_sound(packet, enabled) {
@@ -101,14 +102,21 @@ impl<P: Transport> Transmitter<P> {
     /// Asks for an interrupt: when all packets have left, or a quarter of them where others wait for room. A driver that asked for
     /// each would hear of each. Returns whether there is a token or room already.
     pub fn arm(&mut self) -> Result<bool, Broken> {
-        if self.packets > 0 {
-            let after = if self.wants_room { self.packets / 4 } else { self.packets };
+        while self.packets > 0 {
+            let after = if self.waits_for > 0 { self.packets / 4 } else { self.packets };
             self.ring.interrupt_after(after);
-            if self.harvest()? && self.wants_room {
-                return Ok(true);
+            // What came back before may be what was asked for, which then does not interrupt any more.
+            if !self.harvest()? || self.waits_for == 0 || self.has_room() {
+                break;
             }
         }
-        Ok(!self.done.is_empty())
+        // The room may have come when tokens were asked for.
+        Ok(self.has_room() || !self.done.is_empty())
+    }
+
+    /// Whether there is room now for a packet that waits.
+    fn has_room(&self) -> bool {
+        self.waits_for > 0 && self.ring.room() >= self.waits_for
     }
 
     /// Reports what the device had, and lets go of it: it was reset, and nobody knows what had left.
