@@ -275,6 +275,11 @@ impl QueuePair for Link {
         let end = &shared.cable.ends[self.local];
         end.arriving.front().is_some_and(|next| next.due <= now) || !end.completions.is_empty()
     }
+
+    /// There is no interrupt: the arrival of what is under way.
+    fn poll_timeout(&self) -> Option<Instant> {
+        Link::poll_timeout(self)
+    }
 }
 
 /// Why a packet does not become a frame.

@@ -5,11 +5,13 @@ mod common;
 use common::Setup;
 use common::frames::PEER4;
 use linerate_nic::{
-    Capabilities, Device, DeviceError, Filter, Frame, LinkState, MacAddr, Pool, Port, PortConfig, QueuePair,
-    RxBatch, RxMeta, TxQueue, TxToken,
+    Capabilities, Device, DeviceError, Filter, Frame, Link, LinkState, MacAddr, Pool, Port, PortConfig,
+    QueuePair, RxBatch, RxMeta, TxQueue, TxToken,
 };
-use linerate_stack::{Node, NodeConfig, StackPools};
-use linerate_transport::{Engine as _, Left, ListenAddr, ListenOptions, Owner, Transport as _};
+use linerate_stack::{Node, NodeConfig, StackConfig, StackPools};
+use linerate_transport::{
+    ConnState, Engine as _, Left, ListenAddr, ListenOptions, Owner, SocketOptions, Transport as _,
+};
 use linerate_wire::tcp::Flags;
 use linerate_wire::units::Instant;
 use std::collections::VecDeque;
@@ -366,4 +368,45 @@ fn the_filter_follows_the_addresses_and_is_coarser_where_the_device_is() {
         bench.turn();
         assert!(bench.device().filters.is_empty(), "set once");
     }
+}
+
+#[test]
+fn what_is_under_way_on_a_link_is_a_reason_to_look() {
+    let delay = Duration::from_millis(5);
+    let pool = Pool::new(256, 2_048);
+    let (left, right) = Link::pair(&pool, 1_500, Capabilities::NONE, 64);
+    let [mut a, mut b] = [(left, 1), (right, 2)].map(|(link, last)| {
+        link.set_delay(delay);
+        let addresses = vec![format!("10.0.0.{last}/24").parse().unwrap()];
+        let config = StackConfig { addresses, memory: 1 << 20, max_connections: 8, ..StackConfig::default() };
+        let pools = StackPools::for_memory(config.memory).with_receive(pool.clone());
+        let port = Port::new(link, PortConfig::default()).unwrap();
+        Node::new(port, config, [last; 32], pools, NodeConfig::default())
+    });
+    let (owner, to) = (Owner(1), "10.0.0.2:80".parse().unwrap());
+    b.stack.listen(owner, ListenAddr { ip: None, port: 80 }, &ListenOptions::default()).unwrap();
+    // Time for the addresses to be ours.
+    let mut now = Instant::from_millis(10_000);
+    let began = now;
+    let mut conn = None;
+    while !conn.is_some_and(|conn| matches!(a.stack.state(conn), ConnState::Open { .. })) {
+        for node in [&mut a, &mut b] {
+            node.input(now).unwrap();
+        }
+        let _conn =
+            *conn.get_or_insert_with(|| a.stack.connect(owner, None, to, &SocketOptions::default()).unwrap());
+        for node in [&mut a, &mut b] {
+            node.output(now).unwrap();
+        }
+        if !a.arm(now) && !b.arm(now) {
+            now = [&a, &b]
+                .iter()
+                .filter_map(|node| node.poll_timeout())
+                .min()
+                .expect("something is due")
+                .max(now);
+        }
+    }
+    // Questions for addresses and their answers, SYN and SYN ACK; no timer of the stack is as short.
+    assert!(now - began <= 6 * delay, "{:?}", now - began);
 }

@@ -34,6 +34,8 @@ pub struct Settings {
     /// What of its offloads the device is asked for. It has checksums only. QEMU 7.2 fills them in over IPv4 and not over
     /// IPv6, so leave
     /// `tx_checksum6` out there; and it verifies none, says so of each frame, and software does.
+    /// The chip has one switch for both: by the manual, with one of the two it also fills in checksums that software has filled in
+    /// before, and whether those packets leave right was seen on no chip.
     pub offloads: Capabilities,
     /// The clock of the controller's registers in hertz, from which that of the PHY is divided down to 2.5 MHz or less.
     pub register_clock_hz: u32,

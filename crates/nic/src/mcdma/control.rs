@@ -99,7 +99,9 @@ impl<P: Bus> Device for Control<P> {
     }
 
     fn enable(&mut self, wanted: Capabilities) -> Result<(), DeviceError> {
-        if wanted.and(self.capabilities()) != wanted {
+        // Only segments whose checksums the hardware has found good are joined.
+        let is_orphan = wanted.rx_coalescing && !wanted.rx_checksum;
+        if is_orphan || wanted.and(self.capabilities()) != wanted {
             return Err(DeviceError::Unsupported);
         }
         self.set_mode(mac::MODE_VERIFY, wanted.rx_checksum);

@@ -3,9 +3,11 @@
 
 use super::*;
 use linerate_nic::mcdma::nic_regs::register as nic_regs;
-use linerate_nic::mcdma::{AppWords, Seeding};
+use linerate_nic::mcdma::regs::register;
+use linerate_nic::mcdma::{AppWords, Bus as _, Seeding};
 use linerate_nic::{
-    ChecksumRequest, ChecksumStatus, DeviceError, PacingConfig, PacingMode, Segmentation, Steering,
+    ChecksumRequest, ChecksumStatus, DeviceError, Feature, PacingConfig, PacingMode, Place, Port, PortConfig,
+    Reason, Segmentation, Steering,
 };
 use linerate_wire::toeplitz::{Input, MICROSOFT_KEY};
 
@@ -252,6 +254,8 @@ fn arrive_joined(bench: &mut Bench) {
 fn short_of_buffers(held: u64) -> (Bench, Vec<Frame>) {
     let settings = Settings { receive_ring: 48, ..settings() };
     let mut bench = Bench::with(1, &settings, 40);
+    // A millisecond, as with other hardware or several queues.
+    bench.board.write(register::S2MM_PATIENCE, 2_440);
     let mut frames = Vec::new();
     for round in 0..held {
         bench.arrive(frame(round, 100, MAC));
@@ -294,6 +298,16 @@ fn a_frame_that_takes_all_buffers_and_more_does_not_stop_the_others() {
         assert_eq!(frames.iter().filter(|frame| frame.len() == 100).count(), 1, "{round}");
     }
     drop(held);
+}
+
+#[test]
+fn segments_are_joined_only_where_their_checksums_are_verified() {
+    let mut port = Port::new(device(&Board::new(1), &settings()), PortConfig::default()).expect("a port");
+    assert_eq!(port.place(Feature::RxCoalescing), Place::Device);
+    let allowed = Capabilities { rx_checksum: false, ..Capabilities::ALL };
+    let enabled = port.set_offloads(allowed).expect("it can");
+    assert_eq!(enabled, Capabilities { rx_coalescing: false, ..allowed });
+    assert_eq!(port.place(Feature::RxCoalescing), Place::Software(Reason::Refused));
 }
 
 #[test]

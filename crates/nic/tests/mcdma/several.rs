@@ -2,6 +2,7 @@
 
 use super::*;
 use linerate_nic::mcdma::nic_regs::register as mac;
+use linerate_nic::mcdma::regs::register;
 use linerate_nic::mcdma::{Bus as _, StoppedQueue};
 use linerate_nic::{Member, PacingConfig, Port, PortConfig, Steering};
 use linerate_wire::toeplitz::MICROSOFT_KEY;
@@ -79,6 +80,16 @@ fn nothing_is_left_of_who_had_the_device_before() {
         assert_eq!(board.read(register), 0, "{register:#x}");
     }
     assert_eq!(board.read(mac::RSS_CONTROL), mac::RSS_CONTROL_TCP | mac::RSS_CONTROL_UDP);
+}
+
+#[test]
+fn a_frame_waits_for_its_descriptor_as_long_as_it_holds_up_nobody_else() {
+    for (queues, expected) in [(1, register::S2MM_PATIENCE_FOREVER), (2, 25)] {
+        let board = Board::new(1);
+        let settings = Settings { queues, ..settings() };
+        let _device = open(board.clone(), DESCRIPTORS, DESCRIPTORS_LEN, &settings).expect("opens");
+        assert_eq!(board.read(register::S2MM_PATIENCE), expected, "10 us in units of 64 clocks");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod transfer;
 
 use linerate_nic::mcdma::{Control, Queue, Settings, self_test};
-use linerate_nic::{Capabilities, Device as _, Joined, MacAddr, Pool, QueuePair as _};
+use linerate_nic::{Capabilities, Device as _, Joined, MacAddr, Pool, QueuePair as _, RxBatch};
 use linerate_rtl_sim::Timing;
 use linerate_rtl_sim::nic::{Board, CLOCK_PS, Simulation, open};
 use linerate_wire::units::Instant;
@@ -53,5 +53,18 @@ fn an_idle_queue_has_not_stalled() {
         assert!(!device.queue.arm(Instant::from_millis(1_000 * second)));
     }
     assert_eq!(device.queue.stats().stalls, 0);
+    board.hardware().check().expect("no rule of a bus is broken");
+}
+
+/// More of them than descriptors are read ahead, each in less time than it takes to read one.
+#[test]
+fn a_burst_of_short_frames_waits_for_descriptors() {
+    let Some((board, mut device)) = device(1, Timing::steady(200)) else { return };
+    board.hardware_mut().settle(5_000, 50_000);
+    let frame = [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5][..], &[7; 46]].concat();
+    (0..48).for_each(|_| board.hardware_mut().receive(frame.clone(), false));
+    board.hardware_mut().settle(5_000, 50_000);
+    let mut batch = RxBatch::with_limit(64);
+    assert_eq!(device.receive(now(&board), &mut batch), Ok(48));
     board.hardware().check().expect("no rule of a bus is broken");
 }

@@ -16,8 +16,8 @@ const FIFO: usize = 64;
 pub const RESET_READS: u32 = 3;
 /// Descriptors that a receive channel has read ahead.
 const PREFETCH: usize = 8;
-/// How long a frame waits for a descriptor before it is cut off.
-const PATIENCE: Duration = Duration::from_millis(1);
+/// What patience counts in: 64 clocks.
+const PATIENCE_UNIT: Duration = Duration::from_nanos(410);
 /// How long the first of joined segments waits for the others.
 const JOIN_TIME: Duration = Duration::from_micros(20);
 /// Which of the enables, and of the interrupts that have come.
@@ -335,8 +335,9 @@ impl Hardware {
         let now = self.now;
         let unfinished = self.receive[index].writing.take();
         // What has waited for too long is dropped, or cut off where it is.
-        let unfinished =
-            unfinished.filter(|writing| writing.waits_since.is_none_or(|at| now < at + PATIENCE));
+        let [units, forever] = [self.patience & 0xFFFF, self.patience >> 16];
+        let waits_on = |at: Instant| forever != 0 || now < at + PATIENCE_UNIT * units;
+        let unfinished = unfinished.filter(|writing| writing.waits_since.is_none_or(waits_on));
         let Some(mut writing) = unfinished.or_else(|| self.next_frame(index)) else { return };
         while writing.at < writing.frame.len() {
             let engine = &self.receive[index];

@@ -76,6 +76,8 @@ pub struct Hardware {
     receive: Vec<Engine>,
     /// Common control and enable registers of both directions.
     commons: [[u32; 2]; 2],
+    /// How long a frame waits for a descriptor before it is cut off.
+    patience: u32,
     events: BTreeMap<(Instant, u64), Event>,
     sequence: u64,
     /// Interrupt lines of the queues, and of the MAC behind them.
@@ -98,6 +100,7 @@ impl Hardware {
             transmit: engines(),
             receive: engines(),
             commons: [[0; 2]; 2],
+            patience: 0,
             events: BTreeMap::new(),
             sequence: 0,
             lines: [false; CHANNELS + 1],
@@ -272,6 +275,7 @@ impl Hardware {
                 let layout = if self.words == AppWords::TenGig { 0 } else { 1 };
                 layout << 4 | CHANNELS as u32
             }
+            Target::Patience => self.patience,
             Target::Common(direction, 0) => {
                 let mut is_resetting = false;
                 for index in 0..CHANNELS {
@@ -296,8 +300,12 @@ impl Hardware {
         match decode(register) {
             Target::Common(direction, 0) if value & register::MM2S_CCR_RESET != 0 => {
                 self.commons[direction as usize] = [0; 2];
+                if direction == Direction::Receive {
+                    self.patience = 0;
+                }
                 (0..CHANNELS).for_each(|index| self.engine(direction, index).reset(is_stuck));
             }
+            Target::Patience => self.patience = value,
             Target::Common(direction, offset) => {
                 self.commons[direction as usize][offset as usize / 8] = value
             }
@@ -332,6 +340,7 @@ pub enum Line {
 
 enum Target {
     Info,
+    Patience,
     Common(Direction, u32),
     Channel(Direction, usize, u32),
     Mac,
@@ -342,8 +351,10 @@ fn decode(register: u32) -> Target {
     if (0x1000..0x11C0).contains(&register) {
         return Target::Mac;
     }
-    if register == 0x4F0 {
-        return Target::Info;
+    match register {
+        0x4F0 => return Target::Info,
+        0x524 => return Target::Patience,
+        _ => {}
     }
     let (direction, offset) = match register.checked_sub(0x500) {
         None => (Direction::Transmit, register),
