@@ -5,8 +5,7 @@ use crate::device::{Capabilities, Device, DeviceError, Filter, LinkState, Steeri
 use crate::feature::Feature;
 use crate::mcdma::filter::{ENTRIES, group_hash, port_entry};
 use crate::mcdma::nic_regs::{pacing, register as mac};
-use crate::mcdma::open::MAX_QUEUES;
-use crate::mcdma::settings::Settings;
+use crate::mcdma::settings::{MAX_QUEUES, Settings};
 use crate::meta::MacAddr;
 use linerate_wire::units::Rate;
 

@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::RangeInclusive;
 
-/// Most queues.
-pub const MAX_QUEUES: usize = 8;
+pub use crate::mcdma::settings::MAX_QUEUES;
+
 /// Descriptors of one ring: room for a packet of the most pieces; more than the link needs at any distance.
 const RING: RangeInclusive<usize> = 2 + MAX_CHUNKS..=4_096;
 /// How long a frame waits for a descriptor where frames of other queues are behind it: a look ahead takes less, and 10 Gb/s bring

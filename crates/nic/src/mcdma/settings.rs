@@ -6,6 +6,9 @@ use crate::mcdma::words::{AppWords, Seeding};
 use crate::meta::MacAddr;
 use core::time::Duration;
 
+/// Most queues.
+pub const MAX_QUEUES: usize = 8;
+
 /// What a device is opened with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
