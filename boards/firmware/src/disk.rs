@@ -150,20 +150,21 @@ impl Disk {
         self.ram.with(|ram| ram.set_now(wall_ns));
     }
 
-    fn add(&mut self, open: Open) -> Result<FileId, FileError> {
-        let place = match self.open.iter().position(Option::is_none) {
-            Some(place) => place,
-            None if self.open.len() < OPEN => {
-                self.open.push(None);
-                self.ids.push(FileId::new(0, 0));
-                self.open.len() - 1
-            }
-            None => return Err(FileError::TooManyOpen),
-        };
+    /// The place that the next open file gets.
+    fn vacant(&self) -> Result<usize, FileError> {
+        let place = self.open.iter().position(Option::is_none).unwrap_or(self.open.len());
+        if place < OPEN { Ok(place) } else { Err(FileError::TooManyOpen) }
+    }
+
+    fn add(&mut self, place: usize, open: Open) -> FileId {
+        if place == self.open.len() {
+            self.open.push(None);
+            self.ids.push(FileId::new(0, 0));
+        }
         self.generation = self.generation.wrapping_add(1);
         self.open[place] = Some(open);
         self.ids[place] = FileId::new(place as u32, self.generation);
-        Ok(self.ids[place])
+        self.ids[place]
     }
 
     fn at(&mut self, file: FileId) -> Result<&mut Open, FileError> {
@@ -224,9 +225,12 @@ impl Disk {
     fn open(&mut self, path: &VirtualPath, mode: OpenMode) -> Result<FileReply, FileError> {
         if mode != OpenMode::Read {
             let Some(rest) = ram::inside(path.as_str()) else { return Err(FileError::ReadOnly) };
+            // Before anything is changed: what has no place is not closed either.
+            let place = self.vacant()?;
             let (node, meta) = self.ram.with(|ram| ram.open_for_writing(rest, mode))?;
-            return self.add(Open::Ram(node, true)).map(|file| FileReply::Opened { file, meta });
+            return Ok(FileReply::Opened { file: self.add(place, Open::Ram(node, true)), meta });
         }
+        let place = self.vacant()?;
         if let Some(instruments) = &self.instruments {
             // What is read stays as it is.
             instruments.end(path.as_str());
@@ -243,7 +247,7 @@ impl Disk {
         } else {
             Open::Flash(self.flash_file(path.as_str()).ok_or(FileError::NotFound)?.bytes)
         };
-        self.add(open).map(|file| FileReply::Opened { file, meta })
+        Ok(FileReply::Opened { file: self.add(place, open), meta })
     }
 
     /// What is in a directory.

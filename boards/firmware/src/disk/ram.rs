@@ -248,6 +248,10 @@ impl RamDisk {
     fn write_what_fits(&mut self, id: NodeId, offset: u64, data: &[u8]) -> Result<(), FileError> {
         let start = usize::try_from(offset).map_err(|_| FileError::NoSpace)?;
         let end = start.checked_add(data.len()).ok_or(FileError::NoSpace)?;
+        if start >= self.most(id)? {
+            // Not a byte fits: a gap before it would be all that the write leaves.
+            return Err(FileError::NoSpace);
+        }
         let room = self.grow(id, end)?;
         let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
         let (mut at, mut rest) = (start, &data[..data.len().min(room.saturating_sub(start))]);
@@ -265,6 +269,12 @@ impl RamDisk {
         if is_whole { Ok(()) } else { Err(FileError::NoSpace) }
     }
 
+    /// How long a file can become, in bytes: with its blocks and all that are free.
+    fn most(&mut self, id: NodeId) -> Result<usize, FileError> {
+        let free = self.blocks.free.len();
+        Ok((self.node(id)?.blocks.len() + free) * BLOCK)
+    }
+
     /// Gives a file blocks for so many bytes, as far as there are any; returns for how many it has them.
     fn grow(&mut self, id: NodeId, bytes: usize) -> Result<usize, FileError> {
         let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
@@ -278,9 +288,10 @@ impl RamDisk {
 
     pub(super) fn truncate(&mut self, id: NodeId, len: u64) -> Result<(), FileError> {
         let bytes = usize::try_from(len).map_err(|_| FileError::NoSpace)?;
-        if self.grow(id, bytes)? < bytes {
+        if bytes > self.most(id)? {
             return Err(FileError::NoSpace);
         }
+        self.grow(id, bytes)?;
         let node = self.nodes.get_mut(&id).ok_or(FileError::Stale)?;
         self.blocks.give_back(node.blocks.drain(bytes.div_ceil(BLOCK)..));
         // What lies behind the end reads as zero when the file grows again.

@@ -299,6 +299,46 @@ fn more_than_it_takes_is_refused() {
     panic!("a hundred names");
 }
 
+#[test]
+fn what_is_refused_as_too_many_are_open_leaves_nothing_behind() {
+    let mut disk = disk();
+    put(&mut disk, "/ram/f", b"old").unwrap();
+    let mut files: Vec<FileId> = Vec::new();
+    while let Ok((file, _)) = open(&mut disk, "/index.html", OpenMode::Read) {
+        files.push(file);
+    }
+    for mode in [OpenMode::Update, OpenMode::Create, OpenMode::Read] {
+        assert_eq!(open(&mut disk, "/ram/f", mode).err(), Some(FileError::TooManyOpen), "{mode:?}");
+    }
+    for _ in 0..100 {
+        assert_eq!(open(&mut disk, "/ram/f", OpenMode::Replace).err(), Some(FileError::TooManyOpen));
+    }
+    ask(&mut disk, FileOp::MakeDir { path: path("/ram/d") }).unwrap();
+    files.into_iter().for_each(|file| close(&mut disk, file).unwrap());
+    assert_eq!(get(&mut disk, "/ram/f").unwrap(), b"old");
+    let (file, _) = open(&mut disk, "/ram/f", OpenMode::Update).unwrap();
+    close(&mut disk, file).unwrap();
+    ask(&mut disk, FileOp::Remove { path: path("/ram/f") }).unwrap();
+    assert_eq!(disk.ram_usage().0, 0);
+}
+
+#[test]
+fn what_is_refused_for_want_of_space_takes_none() {
+    let mut disk = disk();
+    put(&mut disk, "/ram/f", b"old").unwrap();
+    for offset in [7 * BLOCK, 9 * BLOCK] {
+        let (file, _) = open(&mut disk, "/ram/g", OpenMode::Create).unwrap();
+        assert_eq!(write(&mut disk, file, offset as u64, b"x"), Err(FileError::NoSpace));
+        assert_eq!(read(&mut disk, file, 0, usize::MAX).unwrap(), b"");
+        assert_eq!(disk.ram_usage().0, BLOCK);
+        assert_eq!(close(&mut disk, file), Err(FileError::NoSpace));
+    }
+    let (file, _) = open(&mut disk, "/ram/f", OpenMode::Update).unwrap();
+    let op = FileOp::Truncate { file, len: 9 * BLOCK as u64 };
+    assert_eq!(ask(&mut disk, op).err(), Some(FileError::NoSpace));
+    assert_eq!((read(&mut disk, file, 0, usize::MAX).unwrap(), disk.ram_usage().0), (b"old".to_vec(), BLOCK));
+}
+
 proptest! {
     /// A file of the RAM disk holds what a vector would.
     #[test]
