@@ -14,9 +14,14 @@ use linerate_transport::{
 };
 
 impl Stream {
-    /// A socket for a connection; `was_open` for one that was accepted.
-    pub(crate) fn new(id: ConnId, was_open: bool) -> Self {
-        Stream { id, was_open, read_shut: false, write_shut: false, error_told: false }
+    /// A socket that connects, and what it is bound to.
+    fn connecting(id: ConnId, bound: Option<SocketAddr>) -> Self {
+        Stream { id, bound, was_open: false, read_shut: false, write_shut: false, error_told: false }
+    }
+
+    /// A socket for a connection that was accepted.
+    fn accepted(id: ConnId) -> Self {
+        Stream { was_open: true, ..Stream::connecting(id, None) }
     }
 
     /// Where the connection stands; remembers that it was open.
@@ -132,15 +137,17 @@ impl Host {
         Ok(())
     }
 
-    /// Whether another stream socket is bound to this address and not connected or listening (the stack knows those).
+    /// Whether another stream socket is bound to this address and not connected or listening (the stack knows those). One whose
+    /// `connect` has not succeeded will be bound again.
     fn is_bound(&self, address: SocketAddr) -> bool {
         let any = |address: SocketAddr| address.ip().is_unspecified();
-        self.sockets.iter().any(|socket| match socket.kind {
-            Kind::Idle { local: Some(other) } => {
-                other.port() == address.port() && (other.ip() == address.ip() || any(other) || any(address))
-            }
-            _ => false,
-        })
+        let mut bound = self.sockets.iter().filter_map(|socket| match &socket.kind {
+            Kind::Idle { local } => *local,
+            Kind::Stream(stream) if !stream.was_open => stream.bound,
+            _ => None,
+        });
+        let is_same = |other: SocketAddr| other.ip() == address.ip() || any(other) || any(address);
+        bound.any(|other| other.port() == address.port() && is_same(other))
     }
 
     /// Makes a stream socket a listener; on a listener it changes nothing.
@@ -191,7 +198,7 @@ impl Host {
         if let Kind::Listening { next, .. } = &mut listener.kind {
             *next = None;
         }
-        let socket = Socket { kind: Kind::Stream(Stream::new(conn, true)), ..listener.clone() };
+        let socket = Socket { kind: Kind::Stream(Stream::accepted(conn)), ..listener.clone() };
         self.node.stack.set_options(conn, &socket.settings.stream);
         let remote = self.node.stack.remote_addr(conn).unwrap_or(unspecified(socket.family));
         Ok((self.sockets.insert(socket)?, remote))
@@ -199,6 +206,8 @@ impl Host {
 
     /// Starts to connect a stream socket.
     pub(crate) fn connect_stream(&mut self, fd: c_int, remote: SocketAddr) -> Result<()> {
+        // Reading and writing tell of a failure, too.
+        self.forget_failed(fd)?;
         let socket = self.sockets.get(fd)?;
         let local = match &mut socket.kind {
             Kind::Idle { local } => *local,
@@ -219,7 +228,7 @@ impl Host {
             return Err(Errno(libc::ENETUNREACH));
         }
         let id = self.node.stack.connect(OWNER, local, remote, &socket.settings.stream)?;
-        socket.kind = Kind::Stream(Stream::new(id, false));
+        socket.kind = Kind::Stream(Stream::connecting(id, local));
         Err(Errno(libc::EINPROGRESS))
     }
 
@@ -231,7 +240,7 @@ impl Host {
             && stream.error_told
         {
             self.node.stack.abort(stream.id);
-            socket.kind = Kind::Idle { local: None };
+            socket.kind = Kind::Idle { local: stream.bound };
         }
         Ok(())
     }

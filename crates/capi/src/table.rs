@@ -62,6 +62,8 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) id: ConnId,
+    /// What the socket was bound to before it connected: a failed `lr_connect` leaves it so.
+    pub(crate) bound: Option<SocketAddr>,
     /// It was open once: a failure is then not one of `lr_connect`.
     pub(crate) was_open: bool,
     pub(crate) read_shut: bool,

@@ -226,6 +226,44 @@ fn a_refused_connect_is_told_once_and_can_be_repeated() {
 }
 
 #[test]
+fn a_refused_connect_that_data_told_of_can_be_repeated() {
+    let refused = -(libc::ECONNREFUSED as ssize_t);
+    for writes in [true, false] {
+        let mut world = World::new();
+        let client = world.a.socket(libc::SOCK_STREAM);
+        assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS);
+        world.until(|world| world.a.poll(client, 0) != 0);
+        if writes {
+            assert_eq!(world.a.write(client, b"x"), refused);
+        } else {
+            assert_eq!(world.a.read(client, 1), Err(refused));
+        }
+        let listener = world.listener(81);
+        assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS, "writes: {writes}");
+        world.until(|world| world.b.poll(listener, libc::POLLIN) != 0);
+    }
+}
+
+#[test]
+fn a_refused_connect_leaves_the_socket_bound() {
+    let mut world = World::new();
+    let client = world.a.socket(libc::SOCK_STREAM);
+    assert_eq!(world.a.bind(client, "10.0.0.1", 5_000), 0);
+    assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS);
+    world.until(|world| world.a.poll(client, 0) != 0);
+    let other = world.a.socket(libc::SOCK_STREAM);
+    assert_eq!(world.a.bind(other, "10.0.0.1", 5_000), -libc::EADDRINUSE, "it will be bound again");
+    assert_eq!(world.a.error(client), libc::ECONNREFUSED);
+    assert_eq!(world.a.name(client), "10.0.0.1:5000");
+    assert_eq!(world.a.bind(client, "10.0.0.1", 5_001), -libc::EINVAL, "bound already");
+    let listener = world.listener(81);
+    assert_eq!(world.a.connect(client, "10.0.0.2", 81), -libc::EINPROGRESS);
+    world.until(|world| world.b.poll(listener, libc::POLLIN) != 0);
+    let server = world.b.accept(listener);
+    assert_eq!(world.b.peer(server).unwrap(), "10.0.0.1:5000");
+}
+
+#[test]
 fn both_directions_are_shut_one_after_the_other() {
     let mut world = World::new();
     let (client, server) = world.connected(80);
