@@ -134,6 +134,8 @@ impl UdpSocket<'_> {
                 let received =
                     Received { len: datagram.data.len(), remote: datagram.remote, local: datagram.local };
                 net.udp_consume(self.id);
+                // A frame may have waited for its buffer.
+                waits.call();
                 if wanted {
                     return Poll::Ready(received);
                 }
@@ -148,6 +150,8 @@ impl Drop for UdpSocket<'_> {
     fn drop(&mut self) {
         self.shared.with(|net, waits| {
             net.udp_close(self.id);
+            // As in `poll_receive`.
+            waits.call();
             waits.forget_udp(self.id);
         });
     }

@@ -60,6 +60,13 @@ fn on_cable(
     run(&time, background, test(&rig));
 }
 
+impl Rig<'_, '_> {
+    /// Returns when so much time has passed.
+    async fn pass(&self, time: Duration) {
+        self.time.sleep(self.time.now() + time).await;
+    }
+}
+
 async fn fetch_all(rig: &Rig<'_, '_>) {
     let all = (0..8).map(|i| fetch(rig.a, common::B, i % SIZES.len()));
     for (i, fetched) in join_all(all).await.into_iter().enumerate() {
@@ -99,6 +106,61 @@ fn a_handful_of_buffers_is_enough() {
                 }
                 let free = rig.a.with(|node| node.stack.memory().receive.map(|pool| (pool.free, pool.total)));
                 assert_eq!(free, Some((12, 12)), "every buffer came back");
+            })
+        },
+    );
+}
+
+/// Sends so many datagrams from A to a port of B, more than B has buffers for.
+async fn send_datagrams(rig: &Rig<'_, '_>, port: u16, count: u8) {
+    // So that none waits for its neighbour's address.
+    assert!(fetch(rig.a, common::B, 0).await.is_ok());
+    let mut client = rig.a.bind(ListenAddr { ip: None, port: 0 }, 0).unwrap();
+    for number in 0..count {
+        client.send(None, addr(common::B, port), &[number; 1_400]).await.unwrap();
+    }
+    rig.pass(Duration::from_millis(100)).await;
+}
+
+#[test]
+fn buffers_of_datagrams_that_were_read_are_filled_at_once() {
+    on_cable(
+        [Checksum::Both; 2],
+        12,
+        |_| true,
+        |_| true,
+        |rig| {
+            Box::pin(async {
+                let mut server = rig.b.bind(ListenAddr { ip: None, port: 9 }, 64 << 10).unwrap();
+                send_datagrams(rig, 9, 30).await;
+                let begun = rig.time.now();
+                for number in 0..30 {
+                    let mut buffer = [0; 1_400];
+                    assert_eq!(server.receive(&mut buffer).await.len, 1_400);
+                    assert!(buffer == [number; 1_400], "datagram {} in place of {number}", buffer[0]);
+                    assert!(rig.time.now() - begun < Duration::from_millis(1), "datagram {number}");
+                }
+            })
+        },
+    );
+}
+
+#[test]
+fn buffers_of_a_datagram_socket_that_is_dropped_are_filled_at_once() {
+    on_cable(
+        [Checksum::Both; 2],
+        12,
+        |_| true,
+        |_| true,
+        |rig| {
+            Box::pin(async {
+                let server = rig.b.bind(ListenAddr { ip: None, port: 9 }, 64 << 10).unwrap();
+                send_datagrams(rig, 9, 30).await;
+                drop(server);
+                let begun = rig.time.now();
+                assert!(rig.a.connect(addr(common::B, 80)).await.is_ok());
+                let took = rig.time.now() - begun;
+                assert!(took < Duration::from_millis(1), "{took:?}");
             })
         },
     );
@@ -211,13 +273,13 @@ fn the_stack_hears_of_the_link() {
                 let is_up = || rig.a.with(|node| node.port.link().is_up);
                 assert!(is_up());
                 rig.links[0].set_link_state(LinkState::Down);
-                rig.time.sleep(rig.time.now() + Duration::from_millis(1)).await;
+                rig.pass(Duration::from_millis(1)).await;
                 assert!(
                     !is_up(),
                     "nothing was sent or received, so that only the driver's waker can have told"
                 );
                 rig.links[0].set_link_state(LinkState::Up);
-                rig.time.sleep(rig.time.now() + Duration::from_millis(1)).await;
+                rig.pass(Duration::from_millis(1)).await;
                 assert!(is_up());
                 assert!(fetch(rig.a, common::B, 1).await.unwrap() == body(SIZES[1]));
             })
