@@ -44,7 +44,7 @@ use linerate_wire::toeplitz::KEY_LEN;
 
 pub use mailbox::Mailbox;
 pub use spread::NoQueue;
-pub(crate) use spread::Spread;
+pub(crate) use spread::{Spread, Watched};
 pub use spreading::Spreading;
 pub(crate) use spreading::iperf3_port;
 

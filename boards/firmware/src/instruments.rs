@@ -48,9 +48,6 @@ pub(crate) fn run<D: Interface>(line: &str, node: &mut Node<Spread<Probe<D>>>) -
         ("trace" | "capture" | "profile", ..) => false,
         _ => return None,
     };
-    // It may also have been ended elsewhere: whoever fetches it does.
-    let is_watched = probe.is_watched();
-    node.port.device().set_watched(is_watched);
     if !known {
         return Some(misunderstood(what, order, more));
     }

@@ -27,10 +27,12 @@ impl Intervals {
     /// An interrupt came.
     pub fn add(&mut self, now: Instant) {
         let now_us = now.as_micros();
-        self.counts[place(now_us - core::mem::replace(&mut self.last_us, now_us))] += 1;
+        let count = &mut self.counts[place(now_us - core::mem::replace(&mut self.last_us, now_us))];
+        // At 10,000 a second it is full after five days.
+        *count = count.saturating_add(1);
     }
 
-    /// How many came so long after the one before.
+    /// How many came so long after the one before; 2^32 - 1 stands for all beyond, too.
     pub const fn counts(&self) -> [u32; INTERVALS] {
         self.counts
     }
@@ -39,6 +41,13 @@ impl Intervals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_that_is_full_stays_so() {
+        let mut intervals = Intervals { last_us: 0, counts: [u32::MAX; INTERVALS] };
+        intervals.add(Instant::ZERO);
+        assert_eq!(intervals.counts(), [u32::MAX; INTERVALS]);
+    }
 
     #[test]
     fn intervals_are_counted_by_powers_of_two() {

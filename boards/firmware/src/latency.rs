@@ -24,18 +24,19 @@ impl Latency {
         let Some(last) = self.last.replace(now) else { return };
         let since_ns = now.as_nanos().saturating_sub(last.as_nanos());
         let late_us = since_ns.saturating_sub(period_ns) / 1_000;
-        self.counts[place(late_us)] += 1;
+        let count = &mut self.counts[place(late_us)];
+        *count = count.saturating_add(1);
         self.latest_us = self.latest_us.max(late_us);
     }
 
     /// How often it ran.
-    pub fn runs(&self) -> u32 {
-        self.counts.iter().sum()
+    pub fn runs(&self) -> u64 {
+        self.counts.iter().copied().map(u64::from).sum()
     }
 
     /// In so many of a thousand runs it was later by less than this many microseconds, a power of two.
     fn within_us(&self, thousandths: u64) -> u64 {
-        let wanted = u64::from(self.runs()) * thousandths;
+        let wanted = self.runs() * thousandths;
         let mut so_far = 0;
         let place = self.counts.iter().position(|count| {
             so_far += u64::from(*count) * 1_000;
@@ -66,6 +67,15 @@ mod tests {
     use super::*;
 
     const PERIOD_NS: u64 = 1_000_000;
+
+    #[test]
+    fn a_count_that_is_full_stays_so() {
+        let mut latency = Latency { last: Some(Instant::ZERO), counts: [u32::MAX; INTERVALS], latest_us: 0 };
+        latency.add(Instant::ZERO, PERIOD_NS);
+        assert_eq!(latency.counts, [u32::MAX; INTERVALS]);
+        assert_eq!(latency.runs(), INTERVALS as u64 * u64::from(u32::MAX));
+        assert_eq!(latency.within_us(500), 2 << 9);
+    }
 
     #[test]
     fn what_comes_after_a_period_is_late() {

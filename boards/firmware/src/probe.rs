@@ -2,6 +2,7 @@
 
 use crate::capture::{Capture, WHOLE};
 use crate::counting::Counting;
+use crate::exchange::Watched;
 use crate::held::Held;
 use crate::trace::{Event, Tracer, What};
 use core::iter::once;
@@ -62,11 +63,6 @@ impl<D> Probe<D> {
     /// Whether calls are timed.
     pub(crate) fn profiles(&self) -> bool {
         self.profiles
-    }
-
-    /// Whether one of them is on.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.is_watched
     }
 
     /// Times calls from now on, from zero; or no more.
@@ -193,6 +189,12 @@ impl<D: QueuePair> QueuePair for Probe<D> {
 
 impl<D: Device> Device for Probe<D> {
     pass_on!(device: all of Device);
+}
+
+impl<D> Watched for Probe<D> {
+    fn is_watched(&self) -> bool {
+        self.is_watched
+    }
 }
 
 impl<D: Counting> Counting for Probe<D> {

@@ -205,12 +205,14 @@ fn connections(told: &Told) -> impl Iterator<Item = Value> {
     })
 }
 
-/// The servers by the owners of their sockets.
+/// Servers and clients by the owners of their sockets.
 pub(crate) fn owner(owner: Option<u16>) -> &'static str {
     match owner {
         Some(1) => "http",
         Some(2) => "ftp",
         Some(3) => "iperf3",
+        // The iperf3 client of the console.
+        Some(4) => "client",
         _ => "closing",
     }
 }

@@ -18,6 +18,12 @@ const OF_ANOTHER: TxToken = TxToken(u64::MAX);
 /// Rounds of sending what others want to send, in one turn.
 const ROUNDS: usize = 4;
 
+/// A driver that instruments may look at.
+pub(crate) trait Watched {
+    /// Whether one of them does.
+    fn is_watched(&self) -> bool;
+}
+
 /// An interface that may be shared. On a machine with one core it is the driver, and a comparison.
 pub(crate) struct Spread<D> {
     device: D,
@@ -122,13 +128,6 @@ impl<D> Spread<D> {
         drops.into_iter().flatten()
     }
 
-    /// Whether somebody looks at what passes, as the first seat knows: then all of it goes by way of that one.
-    pub(crate) fn set_watched(&self, is_watched: bool) {
-        if let Role::First(first, _) = &self.role {
-            first.exchange.is_watched.store(is_watched, Ordering::Relaxed);
-        }
-    }
-
     /// The driver.
     pub(crate) fn device(&self) -> &D {
         &self.device
@@ -148,7 +147,7 @@ impl First {
     /// Takes frames in, and passes on those of others.
     fn receive(
         &mut self,
-        device: &mut (impl QueuePair + Device),
+        device: &mut (impl QueuePair + Device + Watched),
         now: Instant,
         batch: &mut RxBatch,
     ) -> Result<usize, DeviceError> {
@@ -156,6 +155,8 @@ impl First {
         self.exchange.set_link(device.link());
         let before = batch.len();
         let result = if self.taken.is_empty() { device.receive(now, &mut self.taken) } else { Ok(0) };
+        // In each turn: commands begin it, and whoever fetches what was kept ends it.
+        self.exchange.is_watched.store(device.is_watched(), Ordering::Relaxed);
         while !batch.is_full()
             && let Some(frame) = self.taken.pop()
         {
@@ -359,7 +360,7 @@ impl Other {
     }
 }
 
-impl<D: QueuePair + Device> QueuePair for Spread<D> {
+impl<D: QueuePair + Device + Watched> QueuePair for Spread<D> {
     pass_on!(device: enabled, poll_timeout, set_pacing);
 
     #[inline]
@@ -422,7 +423,7 @@ impl<D: QueuePair + Device> QueuePair for Spread<D> {
     }
 }
 
-impl<D: Device> Device for Spread<D> {
+impl<D: Device + Watched> Device for Spread<D> {
     pass_on!(device: mac, mtu, capabilities, enable, set_filter, queues, set_steering);
 
     fn link(&self) -> LinkState {

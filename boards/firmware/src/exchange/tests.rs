@@ -2,9 +2,16 @@
 
 use super::lane::{FRAME, Lane};
 use super::*;
+use crate::disk::{CAPTURE, Disk};
+use crate::held::Held;
+use crate::probe::Probe;
+use crate::trace::{Ring, Tracer};
 use alloc::collections::VecDeque;
 use core::cell::Cell;
-use linerate_nic::{Capabilities, Chunk, Link, Pool, QueuePair, RxBatch, TxMeta, TxQueue, TxToken};
+use linerate_nic::{
+    Capabilities, Chunk, Link, PacingConfig, Pool, QueuePair, RxBatch, TxMeta, TxQueue, TxToken,
+};
+use linerate_transport::{FileOp, Files as _, OpenMode, Owner, VirtualPath};
 use linerate_wire::units::Instant;
 use proptest::prelude::*;
 use std::boxed::Box;
@@ -33,7 +40,7 @@ const SETTINGS: Settings = Settings {
     receive_buffers: 16,
     ram_disk: 1 << 12,
     trace: 0,
-    capture: 0,
+    capture: 1 << 12,
 };
 
 thread_local! {
@@ -99,6 +106,70 @@ fn a_frame_belongs_to_the_seat_of_its_port_or_its_hash() {
     for frame in [&group[..], &fragment, &arp, &[]] {
         assert_eq!(spreading.seat_of(frame), 0);
     }
+}
+
+/// No trace.
+struct Untraced;
+
+impl Tracer for Untraced {
+    fn now(&self) -> Instant {
+        Instant::ZERO
+    }
+
+    fn is_on(&self) -> bool {
+        false
+    }
+
+    fn switch(&self, _is_on: bool) {}
+
+    fn with(&self, _work: &mut dyn FnMut(&mut Ring)) {}
+}
+
+impl Watched for Link {
+    fn is_watched(&self) -> bool {
+        false
+    }
+}
+
+impl Watched for NoQueue {
+    fn is_watched(&self) -> bool {
+        false
+    }
+}
+
+fn probed(device: Link, capture: Held<Capture>) -> Probe<Link> {
+    Probe::new(device, PacingConfig::default(), &Untraced, capture)
+}
+
+#[test]
+fn all_pass_by_the_first_seat_until_the_capture_is_fetched() {
+    let exchange = exchange(2);
+    let capture = Held::Shared(Arc::clone(&exchange.capture), Several);
+    let pool = Pool::on_demand(64, FRAME);
+    // A queue each.
+    let ends = || Link::pair(&pool, 1_500, Capabilities::NONE, 64);
+    let ((near, _there), (own, mut beyond)) = (ends(), ends());
+    let seat = |device, seat| {
+        let probe = probed(device, capture.clone());
+        Spread::shared(probe, ((exchange, seat), Several), pool.clone(), 64)
+    };
+    let (mut first, mut other) = (seat(near, 0), seat(own, 1));
+    let mut sends_itself = |first: &mut Spread<Probe<Link>>| {
+        first.receive(Instant::ZERO, &mut RxBatch::with_limit(64)).unwrap();
+        let mut queue = TxQueue::with_capacity(1);
+        fill(&mut queue, &pool, [frame(5302, 9, 0)]);
+        assert_eq!(other.transmit(Instant::ZERO, &mut queue), Ok(1));
+        beyond.receive(Instant::ZERO, &mut RxBatch::with_limit(1)).unwrap() == 1
+    };
+    assert!(sends_itself(&mut first));
+    first.device_mut().start_capture(None);
+    assert!(!sends_itself(&mut first));
+    let mut disk = Disk::new(&[], 0, 0);
+    disk.set_instruments(&Untraced, capture.clone());
+    let op = FileOp::Open { path: VirtualPath::parse(CAPTURE).unwrap(), mode: OpenMode::Read };
+    disk.submit(Owner(1), 0, op).unwrap();
+    assert!(disk.poll_done().unwrap().result.is_ok());
+    assert!(sends_itself(&mut first));
 }
 
 /// Seat 0 with a cable, and the others.
