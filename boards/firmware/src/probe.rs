@@ -1,12 +1,15 @@
 //! The place between stack and driver where instruments look on: how long the driver takes, and what passes.
 
+mod leaving;
+
 use crate::capture::{Capture, WHOLE};
 use crate::counting::Counting;
 use crate::exchange::Watched;
 use crate::held::Held;
 use crate::trace::{Event, Tracer, What};
 use core::iter::once;
-use linerate_nic::{Chunk, Device, DeviceError, PacingConfig, QueuePair, RxBatch, Slice, TxQueue, pass_on};
+use leaving::Leaving;
+use linerate_nic::{Device, DeviceError, PacingConfig, QueuePair, RxBatch, Slice, TxQueue, pass_on};
 use linerate_wire::pcapng::Seen;
 use linerate_wire::units::Instant;
 
@@ -27,6 +30,7 @@ pub(crate) struct Probe<D> {
     is_watched: bool,
     tracer: &'static dyn Tracer,
     capture: Held<Capture>,
+    leaving: Leaving,
     /// Whether calls are timed.
     profiles: bool,
     received: Calls,
@@ -41,8 +45,17 @@ impl<D> Probe<D> {
         tracer: &'static dyn Tracer,
         capture: Held<Capture>,
     ) -> Self {
-        let (received, sent) = (Calls::default(), Calls::default());
-        Probe { device, pacing, is_watched: false, tracer, capture, profiles: false, received, sent }
+        Probe {
+            device,
+            pacing,
+            is_watched: false,
+            tracer,
+            capture,
+            leaving: Leaving::default(),
+            profiles: false,
+            received: Calls::default(),
+            sent: Calls::default(),
+        }
     }
 
     /// The pacing of its interrupts.
@@ -99,8 +112,12 @@ impl<D> Probe<D> {
 
     /// Trace and capture may be switched off elsewhere: whoever fetches them does.
     fn look_again(&mut self) {
-        self.is_watched =
-            self.profiles || self.tracer.is_on() || self.capture.with(|capture| capture.is_on());
+        let captures = self.capture.with(|capture| capture.is_on());
+        if !captures {
+            // With its memory.
+            self.leaving = Leaving::default();
+        }
+        self.is_watched = self.profiles || self.tracer.is_on() || captures;
     }
 
     /// Notes a call that began at `from` and moved so many frames, which the capture has at `at`: so the trace has them there, too.
@@ -141,24 +158,21 @@ impl<D: QueuePair> Probe<D> {
     #[cold]
     fn watch_transmit(&mut self, now: Instant, queue: &mut TxQueue) -> Result<usize, DeviceError> {
         let waiting = queue.len();
-        // Packets that leave are gone afterwards.
         let at = self.tracer.now();
-        self.capture.with(|capture| {
-            if capture.is_on() {
-                for packet in queue.iter() {
-                    let chunks = packet.chunks().iter().map(Chunk::bytes);
-                    capture.keep(at, Seen::Outbound, once(packet.header()).chain(chunks));
-                }
-            }
-        });
+        // Packets that leave are gone afterwards, and those that stay are not to take the place of frames that passed.
+        if self.capture.with(|capture| capture.is_on()) {
+            self.leaving.gather(queue);
+        }
         let from = self.tracer.now();
         let result = self.device.transmit(now, queue);
-        self.note(at, from, Seen::Outbound, waiting.saturating_sub(queue.len()));
+        let left = waiting.saturating_sub(queue.len());
+        self.note(at, from, Seen::Outbound, left);
         self.capture.with(|capture| {
             if capture.is_on() {
-                capture.take_back(queue.len());
+                self.leaving.keep(capture, at, left);
             }
         });
+        self.leaving.clear();
         result
     }
 }

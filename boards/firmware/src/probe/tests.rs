@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Ring;
 use alloc::vec::Vec;
-use linerate_nic::{Capabilities, Link, Pool};
+use linerate_nic::{Capabilities, Chunk, Link, Pool};
 use std::boxed::Box;
 use std::sync::Mutex;
 
@@ -91,6 +91,32 @@ fn what_did_not_leave_is_captured_when_it_does() {
     ends.fill(&[b"four"]);
     ends.probe.transmit(Instant::ZERO, &mut ends.queue).unwrap();
     assert_eq!(ends.captured().len(), 3);
+}
+
+#[test]
+fn what_does_not_leave_takes_no_room_of_what_came() {
+    let mut ends = Ends::new();
+    ends.probe.start_capture(None);
+    let payload = |number: u8| [number; 100];
+    // 160 bytes each in the capture.
+    for number in 0..25 {
+        let packet = ends.queue.vacant().unwrap();
+        packet.header_mut(14).fill(0xee);
+        packet.push_chunk(Chunk::Shared(payload(number).to_vec().into())).unwrap();
+        ends.queue.commit();
+        ends.peer.transmit(Instant::ZERO, &mut ends.queue).unwrap();
+        assert_eq!(ends.probe.receive(Instant::ZERO, &mut RxBatch::with_limit(4)), Ok(1));
+    }
+    // The driver is filled while nobody looks.
+    ends.fill(&[b"one", b"two"]);
+    assert_eq!(ends.probe.device.transmit(Instant::ZERO, &mut ends.queue), Ok(2));
+    ends.fill(&[&[1; 120], &[2; 120], &[3; 120]]);
+    for _ in 0..100 {
+        assert_eq!(ends.probe.transmit(Instant::ZERO, &mut ends.queue), Ok(0));
+    }
+    assert!(ends.captured() == (0..25).map(payload).collect::<Vec<_>>());
+    let status = ends.probe.with_capture(Capture::status);
+    assert!(status.contains(", 0 older ones gone"), "{status}");
 }
 
 #[test]
