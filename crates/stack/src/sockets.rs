@@ -312,6 +312,10 @@ impl Transport for Stack {
         self.bind_udp(owner, addr, receive_buffer)
     }
 
+    fn udp_set_tos(&mut self, socket: UdpId, tos: u8) {
+        self.set_udp_tos(socket, tos);
+    }
+
     fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>> {
         self.peek_udp(socket)
     }

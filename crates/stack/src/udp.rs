@@ -64,6 +64,8 @@ pub(crate) struct UdpSocket {
     pub(crate) owner: Owner,
     ip: Option<IpAddr>,
     port: u16,
+    /// Differentiated services code point of what it sends; ECN bits zero.
+    tos: u8,
     queue: VecDeque<Waiting>,
     limit: usize,
     charge: Charge,
@@ -204,6 +206,7 @@ impl Stack {
             owner,
             ip,
             port,
+            tos: 0,
             queue,
             limit: receive_buffer,
             charge,
@@ -221,6 +224,12 @@ impl Stack {
         if let Some(socket) = self.udp.table.remove(id.index()) {
             self.udp.bound.remove(socket.port, id.index());
             self.ready.clear(Slot::Udp(id.index()));
+        }
+    }
+
+    pub(crate) fn set_udp_tos(&mut self, id: UdpId, tos: u8) {
+        if let Some(socket) = self.udp.table.find_mut(id.index(), id.generation()) {
+            socket.tos = tos & !3;
         }
     }
 
@@ -261,13 +270,13 @@ impl Stack {
             return Err(UdpSendError::Unreachable);
         }
         let (source, _) = self.net.route(from, remote_ip).ok_or(UdpSendError::Unreachable)?;
-        let source_port = socket.port;
+        let (source_port, tos) = (socket.port, socket.tos);
         let parts = if self.net.has_datagram_room() { self.lay_out(head, body) } else { None };
         let Some((inline, tail)) = parts else {
             self.net.counters.drop_udp_send_full += 1;
             return Err(UdpSendError::Full);
         };
-        let fields = IpFields::new(source, remote_ip, Protocol::UDP);
+        let fields = IpFields { tos, ..IpFields::new(source, remote_ip, Protocol::UDP) };
         let mut packet = Packet::new(fields, udp::HEADER_LEN + inline.len(), |front| {
             let (header, rest) = front.split_at_mut(udp::HEADER_LEN);
             let builder =

@@ -4,13 +4,13 @@ mod common;
 
 use common::frames::*;
 use common::{Bench, OWNER};
-use core::net::Ipv4Addr;
+use core::net::{Ipv4Addr, SocketAddr};
 use core::ops::Range;
 use core::time::Duration;
 use linerate_nic::MacAddr;
 use linerate_stack::Counters;
 use linerate_transport::{ListenAddr, Transport as _};
-use linerate_wire::ip::Protocol;
+use linerate_wire::ip::{Ecn, Protocol};
 use linerate_wire::ndp::{self, Message, NdpOption};
 use linerate_wire::{icmpv4, ipv4, ipv6, tcp};
 
@@ -201,4 +201,42 @@ fn no_error_answers_an_error_behind_other_headers() {
     }
     // What is not there cannot be an error.
     check(Protocol::ROUTING, &[routing(Protocol(99))], 1, 1);
+}
+
+#[test]
+fn datagrams_and_their_fragments_carry_the_type_of_service_of_their_socket() {
+    let mut bench = Bench::acquainted();
+    let bind = |bench: &mut Bench, port| {
+        bench.host.stack.udp_bind(OWNER, ListenAddr { ip: None, port }, 1 << 16).unwrap()
+    };
+    let (socket, other) = (bind(&mut bench, 7), bind(&mut bench, 8));
+    let check = |bench: &mut Bench, from, dscp| {
+        for remote in [(PEER4, 9).into(), (PEER6, 9).into()] {
+            for (len, frames) in [(100, 1), (2_000, 2)] {
+                bench.host.stack.udp_send(from, None, remote, &vec![7; len]).unwrap();
+                let sent = bench.receive();
+                assert_eq!(sent.len(), frames);
+                for frame in &sent {
+                    let (found, ecn) = match remote {
+                        SocketAddr::V4(_) => {
+                            let header = ipv4::Header::parse(&frame[14..]).unwrap();
+                            (header.dscp(), header.ecn())
+                        }
+                        SocketAddr::V6(_) => {
+                            let header = ipv6::Header::parse(&frame[14..]).unwrap();
+                            (header.dscp(), header.ecn())
+                        }
+                    };
+                    assert_eq!((found, ecn), (dscp, Ecn::NotCapable), "{remote} {len}");
+                }
+            }
+        }
+    };
+    check(&mut bench, socket, 0);
+    // The bits of ECN are not for sockets to set.
+    bench.host.stack.udp_set_tos(socket, 0xbb);
+    check(&mut bench, socket, 46);
+    check(&mut bench, other, 0);
+    bench.host.stack.udp_set_tos(socket, 0);
+    check(&mut bench, socket, 0);
 }

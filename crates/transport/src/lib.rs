@@ -194,6 +194,10 @@ pub trait Transport {
         receive_buffer: usize,
     ) -> Result<UdpId, ListenError>;
 
+    /// Differentiated services code point of all datagrams that are sent from now on, as the IPv4 TOS octet or the IPv6 traffic
+    /// class; ECN bits (the lower two) are taken as zero. It is 0 at first. An unknown id, or a transport that cannot, ignores it.
+    fn udp_set_tos(&mut self, _socket: UdpId, _tos: u8) {}
+
     /// The oldest datagram received, in place; [`Transport::udp_consume`] releases it.
     fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>>;
 

@@ -149,7 +149,7 @@ pub(crate) fn apply(fd: BorrowedFd<'_>, options: &SocketOptions) {
 }
 
 /// Sets the differentiated services code point for both families; a socket of one ignores that of the other.
-fn set_tos(fd: BorrowedFd<'_>, tos: u8) {
+pub(crate) fn set_tos(fd: BorrowedFd<'_>, tos: u8) {
     let tos = tos & 0xfc;
     if sockopt::ip_tos(fd).is_ok_and(|now| now & 0xfc != tos) {
         let _ = sockopt::set_ip_tos(fd, tos);

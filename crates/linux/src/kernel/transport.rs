@@ -384,6 +384,12 @@ impl Transport for KernelTransport {
         Ok(udp_id(key))
     }
 
+    fn udp_set_tos(&mut self, socket: UdpId, tos: u8) {
+        if let Some(udp) = self.udps.get(udp_key(socket)) {
+            socket::set_tos(rustix::fd::AsFd::as_fd(&udp.fd), tos);
+        }
+    }
+
     fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>> {
         self.udps.get(udp_key(socket))?.peek()
     }

@@ -86,3 +86,24 @@ fn the_source_towards_an_address_is_known() {
         assert_eq!(rig.net.source_for(own), Some(own));
     }
 }
+
+/// Of both families, where one socket has both.
+#[test]
+fn the_type_of_service_reaches_the_kernel() {
+    use rustix::net::sockopt;
+    let mut rig = Rig::new();
+    for (ip, families) in
+        [(Some("127.0.0.1"), [true, false]), (Some("::1"), [false, true]), (None, [true, true])]
+    {
+        let (socket, _) = bind(&mut rig, ip);
+        // Once more after it was set, without the bits of ECN.
+        for (tos, set) in [(0xb8, 0xb8), (0x2b, 0x28), (0, 0)] {
+            rig.net.udp_set_tos(socket, tos);
+            let fd = &rig.net.udps.get(super::super::udp_key(socket)).unwrap().fd;
+            let kept = [sockopt::ip_tos(fd).ok(), sockopt::ipv6_tclass(fd).ok().map(|class| class as u8)];
+            for (kept, is_there) in kept.into_iter().zip(families) {
+                assert!(!is_there || kept == Some(set), "{ip:?} {kept:?} {tos:#x}");
+            }
+        }
+    }
+}
