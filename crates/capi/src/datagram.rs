@@ -33,6 +33,7 @@ impl Host {
         let ip = address.ip().to_canonical();
         let addr = ListenAddr { ip: (!ip.is_unspecified()).then_some(ip), port: address.port() };
         let bound = self.node.stack.udp_bind(OWNER, addr, socket.settings.datagram_buffer)?;
+        self.node.stack.udp_set_tos(bound, socket.settings.stream.tos);
         *id = Some(bound);
         Ok(bound)
     }

@@ -187,7 +187,11 @@ impl Host {
         match &socket.kind {
             Kind::Stream(stream) => self.node.stack.set_options(stream.id, &socket.settings.stream),
             Kind::Listening { id, .. } => self.node.stack.set_listener_options(*id, &socket.settings.stream),
-            Kind::Idle { .. } | Kind::Datagram { .. } => {}
+            Kind::Datagram { id: Some(id), .. } => {
+                self.node.stack.udp_set_tos(*id, socket.settings.stream.tos);
+                self.node.stack.set_udp_receive_buffer(*id, socket.settings.datagram_buffer);
+            }
+            Kind::Idle { .. } | Kind::Datagram { id: None, .. } => {}
         }
         Ok(())
     }

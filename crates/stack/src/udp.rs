@@ -233,6 +233,14 @@ impl Stack {
         }
     }
 
+    /// Datagrams of up to so many bytes together wait in the socket from now on, and at least one. Those that wait already stay; an
+    /// unknown id changes nothing.
+    pub fn set_udp_receive_buffer(&mut self, id: UdpId, bytes: usize) {
+        if let Some(socket) = self.udp.table.find_mut(id.index(), id.generation()) {
+            socket.limit = bytes;
+        }
+    }
+
     pub(crate) fn peek_udp(&self, id: UdpId) -> Option<Datagram<'_>> {
         let socket = self.udp.table.find(id.index(), id.generation())?;
         let oldest = socket.queue.front()?;

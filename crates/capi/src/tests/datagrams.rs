@@ -56,6 +56,52 @@ fn messages_go_both_ways() {
 }
 
 #[test]
+fn datagrams_carry_the_type_of_service_that_was_set() {
+    let mut world = World::new();
+    let client = world.a.socket(libc::SOCK_DGRAM);
+    // The neighbour's address is asked for first.
+    assert_eq!(world.a.connect(client, "10.0.0.2", 7), 0);
+    assert_eq!(world.a.write(client, b"x"), 1);
+    world.pass(5);
+    let sends = |world: &mut World, fd| {
+        assert_eq!(world.a.send_to(fd, "10.0.0.2", 7, b"x"), 1);
+        // SAFETY: a live stack, and its end, which lives as long; its turn is over when that is looked at.
+        unsafe {
+            assert!(lr_stack_turn(world.a.stack, world.now_ns) >= 0);
+            let end = &*world.a.end;
+            end.outgoing.borrow_mut().pop_front().unwrap().0[15]
+        }
+    };
+    assert_eq!(sends(&mut world, client), 0);
+    assert_eq!(world.a.set(client, libc::IPPROTO_IP, libc::IP_TOS, &0xb8_i32), 0);
+    assert_eq!(sends(&mut world, client), 0xb8);
+    // Before it is bound, and by the name of the other family.
+    let other = world.a.socket(libc::SOCK_DGRAM);
+    assert_eq!(world.a.set(other, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &0x2b_i32), 0);
+    assert_eq!([sends(&mut world, other), sends(&mut world, client)], [0x28, 0xb8]);
+}
+
+#[test]
+fn the_buffer_of_datagrams_can_change_while_it_is_used() {
+    let mut world = World::new();
+    let (client, server) = (world.a.socket(libc::SOCK_DGRAM), world.b.socket(libc::SOCK_DGRAM));
+    assert_eq!(world.b.bind(server, "0.0.0.0", 7), 0);
+    assert_eq!((world.a.connect(client, "10.0.0.2", 7), world.a.write(client, b"first")), (0, 5));
+    world.until(|world| world.b.read(server, 9).is_ok());
+    let mut kept = |bytes: Option<c_int>| {
+        if let Some(bytes) = bytes {
+            assert_eq!(world.b.set(server, libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes), 0);
+        }
+        (0..20).for_each(|_| assert_eq!(world.a.write(client, &[7; 1_000]), 1_000));
+        world.pass(5);
+        core::iter::from_fn(|| world.b.read(server, 1_000).ok()).count()
+    };
+    assert_eq!(kept(None), 20);
+    assert!((2..8).contains(&kept(Some(8_000))));
+    assert_eq!(kept(Some(100_000)), 20);
+}
+
+#[test]
 fn a_connected_socket_hears_only_its_peer() {
     let mut world = World::new();
     let (client, other) = (world.a.socket(libc::SOCK_DGRAM), world.b.socket(libc::SOCK_DGRAM));
