@@ -385,8 +385,8 @@ impl Transport for KernelTransport {
     }
 
     fn udp_set_tos(&mut self, socket: UdpId, tos: u8) {
-        if let Some(udp) = self.udps.get(udp_key(socket)) {
-            socket::set_tos(rustix::fd::AsFd::as_fd(&udp.fd), tos);
+        if let Some(udp) = self.udps.get_mut(udp_key(socket)) {
+            udp.set_tos(tos);
         }
     }
 

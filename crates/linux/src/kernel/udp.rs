@@ -34,6 +34,8 @@ pub(crate) struct UdpSocket {
     pub(crate) owner: Owner,
     family: AddressFamily,
     local: SocketAddr,
+    /// Type of service that was asked for last.
+    tos: u8,
     arena: Box<[u8]>,
     queue: VecDeque<Received>,
     /// Where in the arena the next datagram goes.
@@ -68,6 +70,7 @@ impl UdpSocket {
             owner,
             family,
             local,
+            tos: 0,
             arena: vec![0; ARENA_LEN].into_boxed_slice(),
             queue: VecDeque::new(),
             tail: 0,
@@ -87,6 +90,14 @@ impl UdpSocket {
     /// The address it is bound to.
     pub(crate) fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Sets the differentiated services code point. To ask for what is set costs no call: senders ask each time.
+    pub(crate) fn set_tos(&mut self, tos: u8) {
+        if self.tos != tos {
+            self.tos = tos;
+            socket::set_tos(self.fd.as_fd(), tos);
+        }
     }
 
     pub(crate) fn take_events(&mut self) -> Ready {

@@ -34,7 +34,7 @@ pub struct Config {
     pub tests_per_address: usize,
     /// Tests at once; one that is being prepared for a second gives way to a newcomer, and more are answered with "access denied". Default: 64.
     pub max_tests: usize,
-    /// Receive buffer of the UDP socket in bytes. Default: 1 MiB.
+    /// Receive buffer of the UDP socket in bytes, which all tests share: no client's `-w` changes it. Default: 1 MiB.
     pub udp_buffer: usize,
     /// Longest a client may take for its cookie, and for its parameters. Default: 10 s.
     pub greeting_timeout: Duration,

@@ -43,6 +43,8 @@ pub fn cookie_is_valid(cookie: &Cookie) -> bool {
 pub const MAX_PARAMS: usize = 8 << 10;
 /// Longest results message in bytes: 256 streams with all their fields, and room for a client's extra data.
 pub const MAX_RESULTS: usize = 256 << 10;
+/// The same where the server's own report is inside, which has a line for each stream and interval.
+pub const MAX_RESULTS_WITH_TEXT: usize = 8 << 20;
 
 /// What is wrong with a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -158,6 +158,8 @@ impl Stream {
     ) -> Pause {
         let Some(pacer) = &mut self.pacer else { return Pause::Over };
         let mut left = left.unwrap_or(u64::MAX);
+        // A server's tests share a socket.
+        ctx.net.udp_set_tos(socket, params.tos);
         for _ in 0..(DATAGRAM_BURST / params.len.max(1)).clamp(1, DATAGRAM_BUDGET) {
             if left == 0 {
                 return Pause::Over;

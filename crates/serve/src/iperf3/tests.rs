@@ -318,14 +318,14 @@ fn the_last_datagrams_of_a_known_length_count_if_they_come_soon() {
 #[test]
 fn datagrams_are_sent_at_their_rate() {
     let (mut world, mut server) = world();
-    let params =
-        r#"{"udp":true,"time":1,"len":1250,"reverse":true,"bandwidth":1000000,"udp_counters_64bit":1}"#;
+    let params = r#"{"udp":true,"time":1,"len":1250,"reverse":true,"bandwidth":1000000,"udp_counters_64bit":1,"TOS":184}"#;
     let (control, _) = negotiate(&mut world, &mut server, b'g', params);
     let socket = world.net.udp_on(5201).unwrap();
     world.net.client_datagram(socket, "192.168.1.1:5555".parse().unwrap(), b"9876");
     world.advance(&mut server, Duration::from_secs(1));
     let sent = world.net.sent.len() - 1;
     assert!((98..=104).contains(&sent), "{sent}");
+    assert!(world.net.sent[1..].iter().all(|sent| sent.tos == 184));
     assert_eq!(world.net.sent[sent].data[8..16], (sent as u64).to_be_bytes());
     world.client_send(control, &[4]);
     world.run(&mut server);

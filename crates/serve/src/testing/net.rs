@@ -44,11 +44,15 @@ pub struct Sent {
     pub local: SocketAddr,
     pub remote: SocketAddr,
     pub data: Vec<u8>,
+    /// Type of service, of what the service sent.
+    pub tos: u8,
 }
 
 struct Udp {
     owner: Owner,
     addr: SocketAddr,
+    buffer: usize,
+    tos: u8,
     queue: VecDeque<Sent>,
 }
 
@@ -233,13 +237,18 @@ impl MemoryNet {
     pub fn client_datagram(&mut self, socket: UdpId, remote: SocketAddr, data: &[u8]) {
         let udp = self.udp.get_mut(&socket).unwrap();
         let local = SocketAddr::new(self.local_ip, udp.addr.port());
-        udp.queue.push_back(Sent { local, remote, data: data.to_vec() });
+        udp.queue.push_back(Sent { local, remote, data: data.to_vec(), tos: 0 });
         let owner = udp.owner;
         self.event(owner, Source::Udp(socket), Ready::READABLE);
     }
 
     pub fn udp_on(&self, port: u16) -> Option<UdpId> {
         self.udp.iter().find(|(_, u)| u.addr.port() == port).map(|(id, _)| *id)
+    }
+
+    /// The receive buffers of all UDP sockets in bytes.
+    pub fn udp_buffers(&self) -> Vec<usize> {
+        self.udp.values().map(|udp| udp.buffer).collect()
     }
 
     /// Moves what is queued to the clients that take it.
@@ -486,12 +495,18 @@ impl Transport for MemoryNet {
 
     fn set_options(&mut self, _conn: ConnId, _options: &SocketOptions) {}
 
-    fn udp_bind(&mut self, owner: Owner, addr: ListenAddr, _buffer: usize) -> Result<UdpId, ListenError> {
+    fn udp_bind(&mut self, owner: Owner, addr: ListenAddr, buffer: usize) -> Result<UdpId, ListenError> {
         let port = self.free_port(addr.port);
         let id = UdpId::new(self.id(), 0);
         let addr = SocketAddr::new(addr.ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), port);
-        self.udp.insert(id, Udp { owner, addr, queue: VecDeque::new() });
+        self.udp.insert(id, Udp { owner, addr, buffer, tos: 0, queue: VecDeque::new() });
         Ok(id)
+    }
+
+    fn udp_set_tos(&mut self, socket: UdpId, tos: u8) {
+        if let Some(udp) = self.udp.get_mut(&socket) {
+            udp.tos = tos;
+        }
     }
 
     fn udp_peek(&mut self, socket: UdpId) -> Option<Datagram<'_>> {
@@ -516,7 +531,7 @@ impl Transport for MemoryNet {
         if self.sent.len() >= self.appetite / 1024 {
             return Err(UdpSendError::Full);
         }
-        self.sent.push(Sent { local: local.unwrap_or(udp.addr), remote, data: data.to_vec() });
+        self.sent.push(Sent { local: local.unwrap_or(udp.addr), remote, data: data.to_vec(), tos: udp.tos });
         Ok(())
     }
 

@@ -127,6 +127,14 @@ fn every_mode_with_and_without_faults() {
         ("udp both", Params { bidirectional: true, ..udp(10_000_000) }),
         ("udp parallel", Params { parallel: 3, counters_64bit: true, ..udp(10_000_000) }),
         ("udp bytes", Params { bytes: 1_000_000, time: Duration::ZERO, ..udp(50_000_000) }),
+        (
+            "udp bytes reverse",
+            Params { bytes: 1_000_000, reverse: true, time: Duration::ZERO, ..udp(50_000_000) },
+        ),
+        (
+            "udp blocks reverse",
+            Params { blocks: 500, reverse: true, time: Duration::ZERO, ..udp(50_000_000) },
+        ),
     ];
     for (seed, (name, params)) in (1..).zip(modes) {
         for loss in [0.0, 0.01] {

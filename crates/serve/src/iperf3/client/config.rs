@@ -26,7 +26,7 @@ pub struct Config {
     pub title: Option<String>,
     /// Settings that TCP sockets start with; the parameters change them for the streams.
     pub socket: SocketOptions,
-    /// Receive buffer of UDP sockets in bytes. Default: 1 MiB.
+    /// Receive buffer of UDP sockets in bytes, where the parameters ask for no window. Default: 1 MiB.
     pub udp_buffer: usize,
     /// Tells the processor time used, for the results; the default knows nothing and answers zero.
     pub cpu_times: fn() -> CpuTimes,

@@ -41,7 +41,7 @@ impl Client {
                 self.send_control(ctx, &cookie);
             }
         }
-        let most = 4 + protocol::MAX_RESULTS;
+        let most = 4 + self.longest_results();
         loop {
             let data = ctx.net.peek(conn);
             let take = data.len().min(most - self.input.len().min(most));
@@ -69,8 +69,9 @@ impl Client {
 
     /// Understands one message; false when there is none.
     fn step(&mut self, ctx: &mut Context<'_>) -> bool {
-        if self.phase == Phase::Results {
-            return match protocol::message(&self.input, protocol::MAX_RESULTS) {
+        // A length that is taken begins with a zero byte, and no state is zero: anything else is said in place of results.
+        if self.phase == Phase::Results && self.input.first().is_none_or(|&byte| byte == 0) {
+            return match protocol::message(&self.input, self.longest_results()) {
                 Ok(None) => false,
                 Ok(Some((text, taken))) => {
                     let results = serde_json::from_slice(text).ok();
@@ -85,7 +86,7 @@ impl Client {
                     true
                 }
                 Err(_) => {
-                    self.end(ctx, Err(self.odd()));
+                    self.end(ctx, Err(ClientError::Results));
                     false
                 }
             };
@@ -112,12 +113,9 @@ impl Client {
         is_error.then(|| ClientError::Server { code: word(1), errno: word(5) })
     }
 
-    /// What is said in place of results.
-    fn odd(&self) -> ClientError {
-        match self.input.first() {
-            Some(&byte) if byte == State::ServerTerminate.byte() => ClientError::ServerTerminated,
-            _ => ClientError::Results,
-        }
+    /// Longest results of the server that are taken, in bytes.
+    fn longest_results(&self) -> usize {
+        if self.params.server_output { protocol::MAX_RESULTS_WITH_TEXT } else { protocol::MAX_RESULTS }
     }
 
     fn take_state(&mut self, ctx: &mut Context<'_>, byte: u8) {

@@ -80,7 +80,8 @@ impl Client {
     fn open_udp(&mut self, ctx: &mut Context<'_>) {
         let remote = self.config.server;
         let ip = ctx.net.source_for(remote.ip());
-        match ctx.net.udp_bind(self.config.owner, ListenAddr { ip, port: 0 }, self.config.udp_buffer) {
+        let buffer = self.params.window.unwrap_or(self.config.udp_buffer);
+        match ctx.net.udp_bind(self.config.owner, ListenAddr { ip, port: 0 }, buffer) {
             Ok(socket) => {
                 let any: IpAddr = match remote {
                     SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -153,8 +153,9 @@ impl Client {
             if is_ours && is_hello {
                 self.take_hello(ctx, socket);
             }
+            // At once: what comes behind the last one counts no more.
+            self.stop_if_complete(ctx);
         }
-        self.stop_if_complete(ctx);
         if self.phase == Phase::Running {
             // The event will not come again for what is left.
             self.deadlines.set(Key::Pump(index), ctx.now);

@@ -1,6 +1,6 @@
 //! The client against a server that says anything.
 
-use super::super::params::Params;
+use super::super::params::{Params, Protocol};
 use super::super::protocol::framed;
 use super::{Client, ClientError, Config, json, text};
 use crate::Service as _;
@@ -89,6 +89,80 @@ fn silence_and_ends_are_noticed_in_every_phase() {
     world.start(&mut client);
     world.advance(&mut client, Duration::from_secs(31));
     assert_eq!(client.outcome(), Some(Err(ClientError::ConnectTimeout)));
+}
+
+#[test]
+fn datagrams_have_the_type_of_service_and_the_window_that_were_asked_for() {
+    for (tos, window) in [(0xb8, Some(300_000)), (0, None)] {
+        let params = Params {
+            protocol: Protocol::Udp,
+            rate_bps: 1_000_000,
+            len: 1_250,
+            tos,
+            window,
+            ..Params::default()
+        };
+        let (mut world, mut client, control) = connected(params);
+        say(&mut world, &mut client, control, &[9]);
+        say(&mut world, &mut client, control, &[10]);
+        assert_eq!(world.net.udp_buffers(), [window.unwrap_or(1 << 20)]);
+        say(&mut world, &mut client, control, &[1, 2]);
+        world.advance(&mut client, Duration::from_millis(100));
+        let data: Vec<u8> =
+            world.net.sent.iter().filter(|sent| sent.data.len() == 1_250).map(|sent| sent.tos).collect();
+        assert!(data.len() > 5 && data.iter().all(|found| *found == tos), "{data:?}");
+    }
+}
+
+/// A client whose results are sent and which waits for those of the server.
+fn exchanging(params: Params) -> (World, Client, ConnId) {
+    let params = Params { time: Duration::from_secs(1), rate_bps: 1_000_000, len: 1_250, ..params };
+    let (mut world, mut client, control) = connected(params);
+    say(&mut world, &mut client, control, &[9]);
+    say(&mut world, &mut client, control, &[10]);
+    let (stream, _) = world.net.connecting[0];
+    world.net.client_accept(stream);
+    world.run(&mut client);
+    say(&mut world, &mut client, control, &[1, 2]);
+    world.advance(&mut client, Duration::from_millis(1_100));
+    say(&mut world, &mut client, control, &[13]);
+    (world, client, control)
+}
+
+#[test]
+fn the_text_of_a_long_test_is_taken_where_it_was_asked_for() {
+    let line = "[  5]   0.00-1.00   sec   112 MBytes   941 Mbits/sec                  \n";
+    let results = serde_json::json!({ "streams": [], "server_output_text": line.repeat(6_000) });
+    let results = framed(&serde_json::to_vec(&results).expect("JSON"));
+    assert!(results.len() > 400_000);
+    for server_output in [true, false] {
+        let (mut world, mut client, control) = exchanging(Params { server_output, ..Params::default() });
+        for piece in results.chunks(50_000) {
+            say(&mut world, &mut client, control, piece);
+        }
+        say(&mut world, &mut client, control, &[14]);
+        let expected = if server_output { Ok(()) } else { Err(ClientError::Results) };
+        assert_eq!(client.outcome(), Some(expected));
+        let text = client.report().server_output.map_or(0, |text| text.len());
+        assert_eq!(text > 400_000, server_output);
+    }
+}
+
+#[test]
+fn what_the_server_says_in_place_of_results_is_an_error_with_a_name() {
+    for (bytes, expected) in [
+        (&[11][..], ClientError::ServerTerminated),
+        (&[0xfe, 0, 0, 0, 117, 0, 0, 0, 2], ClientError::Server { code: 117, errno: 2 }),
+        (&[0, 0, 0, 1, b'{'], ClientError::Results),
+        (&[0, 0xff, 0xff, 0xff], ClientError::Results),
+    ] {
+        let (mut world, mut client, control) = exchanging(Params::default());
+        for byte in bytes {
+            assert_eq!(client.outcome(), None, "{bytes:?}");
+            say(&mut world, &mut client, control, &[*byte]);
+        }
+        assert_eq!(client.outcome(), Some(Err(expected)), "{bytes:?}");
+    }
 }
 
 proptest! {
