@@ -166,6 +166,9 @@ fn wrk_report(text: &str, status: u16) -> Result<Counted> {
     let seconds = words.get(3).and_then(|word| wrk_seconds(word));
     let units = words.first().and_then(|word| word.parse().ok());
     let (Some(units), Some(seconds)) = (units, seconds) else { bail!("wrk says '{summary}'") };
+    if units == 0.0 {
+        bail!("no request was answered");
+    }
     let mut errors = line("Socket errors:").map_or(0, |line| numbers(line).iter().sum());
     let other = line("Non-2xx").and_then(|line| numbers(line).last().copied()).unwrap_or(0);
     let expected = if status < 300 { 0 } else { units as u64 };
@@ -175,6 +178,10 @@ fn wrk_report(text: &str, status: u16) -> Result<Counted> {
 
 fn latency_report(text: &str) -> Result<Counted> {
     let found: Outcome = serde_json::from_str(text).context("the client writes no JSON")?;
+    // Without answers there are no latencies: they are not zero.
+    if found.requests == 0 {
+        bail!("no request was answered, {} failed", found.errors);
+    }
     Ok(Counted {
         units: found.requests as f64,
         seconds: found.seconds,
@@ -220,8 +227,24 @@ Transfer/sec:     20.75MB
         assert_eq!(counted, Counted { units: 110_773.0, seconds: 1.1, errors: 3, ..Counted::default() });
         assert_eq!(wrk_report(WRK, 200).unwrap().errors, 110_776);
         assert!(wrk_report("unable to connect", 200).is_err());
+        let none = wrk_report(
+            "  0 requests in 1.10s, 0B read\n  Socket errors: connect 0, read 0, write 0, timeout 64",
+            200,
+        );
+        assert_eq!(none.unwrap_err().to_string(), "no request was answered");
         assert_eq!(wrk_seconds("900.12ms"), Some(0.90012));
         assert_eq!(wrk_seconds("3.5h"), None);
+    }
+
+    #[test]
+    fn latencies_are_read_and_those_of_no_answer_are_none() {
+        let said = |requests, errors| {
+            let found = Outcome { requests, errors, seconds: 2.0, p50: 1e-4, p99: 2e-4, p999: 3e-4 };
+            latency_report(&serde_json::to_string(&found).unwrap())
+        };
+        let counted = said(1_000, 3).unwrap();
+        assert_eq!((counted.units, counted.errors, counted.latency), (1_000.0, 3, [1e-4, 2e-4, 3e-4]));
+        assert_eq!(said(0, 7).unwrap_err().to_string(), "no request was answered, 7 failed");
     }
 
     #[test]

@@ -85,6 +85,16 @@ impl Options {
         Ok(options)
     }
 
+    /// Where the figures go.
+    fn json(&self) -> PathBuf {
+        self.json.clone().unwrap_or_else(|| "target/bench/report.json".into())
+    }
+
+    /// Where the page goes.
+    fn html(&self) -> PathBuf {
+        self.html.clone().unwrap_or_else(|| "target/bench/report.html".into())
+    }
+
     fn chosen(&self) -> Result<Vec<Row>> {
         let all = rows::all();
         if self.smoke {
@@ -178,18 +188,32 @@ fn run() -> Result<()> {
         seconds: (amount.bytes_s, amount.requests_s),
         ..Report::default()
     };
-    let measuring = Instant::now();
+    let (measuring, mut ended) = (Instant::now(), Ok(()));
     for (at, row) in chosen.iter().enumerate() {
         let elapsed = measuring.elapsed().as_secs_f64();
         eprintln!("[{}/{}] {}, {elapsed:.0} s", at + 1, chosen.len(), row.name);
         // A machine that is slower than estimated gets fewer rounds, not a longer run.
         let pace = (elapsed / amount.estimate(&chosen[..at]).max(1.0)).max(1.0);
         let amount = options.amount(&chosen[at..], (left - elapsed) / pace);
-        report.rows.push(session::row(row, amount, &tools, &stop)?);
+        match session::row(row, amount, &tools, &stop) {
+            Ok(row) => report.rows.push(row),
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        }
     }
     report.versions = versions(&chosen, &tools);
     report.took = (before + start.elapsed()).as_secs();
-    finish(&options, &report)
+    match ended {
+        Ok(()) => finish(&options, &report),
+        Err(error) => keep(&options, &report).and(Err(error)),
+    }
+}
+
+/// What a run has measured that did not come to its end: the figures, but no page of the documents.
+fn keep(options: &Options, report: &Report) -> Result<()> {
+    if report.rows.is_empty() { Ok(()) } else { write(&options.json(), json(report)?) }
 }
 
 /// Judges the figures of an earlier run by the goals, limits and reasons of today.
@@ -210,16 +234,8 @@ fn finish(options: &Options, report: &Report) -> Result<()> {
     for text in [page::sweep(&report.rows), spent::table(&report.rows)].into_iter().flatten() {
         print!("\n{text}");
     }
-    let default = |name: &str| PathBuf::from("target/bench").join(name);
-    let json = options.json.clone().unwrap_or_else(|| default("report.json"));
-    let html = options.html.clone().unwrap_or_else(|| default("report.html"));
-    let write = |path: &Path, text: String| {
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        println!("wrote {}", path.display());
-        anyhow::Ok(())
-    };
-    write(&json, serde_json::to_string_pretty(report)? + "\n")?;
-    write(&html, html::page(report))?;
+    write(&options.json(), json(report)?)?;
+    write(&options.html(), html::page(report))?;
     let all = rows::all();
     let swept = |row: &&Row| row.name.starts_with("sweep-");
     if all.iter().filter(swept).all(|row| report.rows.iter().any(|found| found.name == row.name))
@@ -235,6 +251,16 @@ fn finish(options: &Options, report: &Report) -> Result<()> {
             write(Path::new("docs/benchmarks.svg"), picture)?;
         }
     }
+    Ok(())
+}
+
+fn json(report: &Report) -> Result<String> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
+}
+
+fn write(path: &Path, text: String) -> Result<()> {
+    std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    println!("wrote {}", path.display());
     Ok(())
 }
 

@@ -1,13 +1,13 @@
 //! The turns of a run: rows one after the other, in each all contenders alternately.
 
-use crate::client::{self, Task};
+use crate::client::{self, Counted, Task};
 use crate::memory::Memory;
 use crate::profile::Sampler;
 use crate::report::{Contestant, RowReport, Sample};
 use crate::rows::{Client, Row};
 use crate::server::{Server, Tools};
 use crate::verdict::judge;
-use anyhow::{Result, bail};
+use anyhow::{Error, Result, bail};
 use linerate_lab::measure::cpu;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -83,16 +83,14 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
         contestants.push(Contestant { name: contender.name().into(), failure, ..Contestant::default() });
     }
     let (unit, scale) = row.client.unit();
-    let rate = load(row.client, &servers, tools)?;
+    let rate = load(row.client, &mut servers, &mut contestants, tools);
     let mut memory = Memory::default();
     for round in 0..amount.rounds {
         // Each round begins with another, so that who comes first or behind whom is the same for all.
         for turn in 0..servers.len() {
             let at = (turn + round as usize) % servers.len();
             let (server, contestant) = (&mut servers[at], &mut contestants[at]);
-            if stop.load(Ordering::Relaxed) {
-                bail!("interrupted");
-            }
+            go_on(stop)?;
             let Some(running) = server else { continue };
             let number = round * 16 + 1;
             let cost = ready(&mut memory, row.client, tools)?;
@@ -103,12 +101,8 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
                     eprintln!("  {}: {} {unit}", contestant.name, crate::table::short(rate));
                     contestant.samples.push(sample);
                 }
-                Err(error) => {
-                    eprintln!("  {}: {error:#}", contestant.name);
-                    contestant.failure = Some(format!("{error:#}"));
-                    // Rounds are compared one by one: who missed one is out.
-                    *server = None;
-                }
+                // Rounds are compared one by one: who missed one is out.
+                Err(error) => give_up(server, contestant, &error),
             }
             tools.files.forget_uploads();
         }
@@ -118,6 +112,8 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
     }
     drop(servers);
     tools.files.forget_served();
+    // A signal ends the client, too: what it said last is no figure.
+    go_on(stop)?;
     let mut judgements = Vec::new();
     for goal in &row.goals {
         match judge(goal, &contestants) {
@@ -126,6 +122,21 @@ pub fn row(row: &Row, amount: Amount, tools: &Tools, stop: &AtomicBool) -> Resul
         }
     }
     Ok(RowReport { name: row.name.clone(), unit: unit.into(), scale, contestants, judgements })
+}
+
+/// An error once the run is to end.
+fn go_on(stop: &AtomicBool) -> Result<()> {
+    if stop.load(Ordering::Relaxed) {
+        bail!("interrupted");
+    }
+    Ok(())
+}
+
+/// A contender is out, and its contestant says why.
+fn give_up<S>(server: &mut Option<S>, contestant: &mut Contestant, error: &Error) {
+    eprintln!("  {}: {error:#}", contestant.name);
+    contestant.failure = Some(format!("{error:#}"));
+    *server = None;
 }
 
 /// Measures each server once more while its stacks are sampled; what it reaches then is not counted.
@@ -164,19 +175,43 @@ fn ready(memory: &mut Memory, client: Client, tools: &Tools) -> Result<f64> {
 }
 
 /// Requests a second that a row with a rate asks for: the share that it wants of what the slowest contender answers.
-fn load(client: Client, servers: &[Option<Server>], tools: &Tools) -> Result<f64> {
-    let Client::Latency { load, .. } = client else { return Ok(0.0) };
+fn load(
+    client: Client,
+    servers: &mut [Option<Server>],
+    contestants: &mut [Contestant],
+    tools: &Tools,
+) -> f64 {
+    let Client::Latency { load, .. } = client else { return 0.0 };
     if load == 0.0 {
-        return Ok(0.0);
+        return 0.0;
     }
-    let mut least = f64::INFINITY;
-    for server in servers.iter().flatten() {
-        let counted = client::measure(&server.place, &task(server, client, 1, tools, 0, 0.0))?;
-        least = least.min(counted.units / counted.seconds);
-    }
-    let rate = if least.is_finite() { least * load } else { 0.0 };
+    let rate = load
+        * slowest(servers, contestants, |server| {
+            client::measure(&server.place, &task(server, client, 1, tools, 0, 0.0))
+        });
     eprintln!("  asked {rate:.0} times a second");
-    Ok(rate)
+    rate
+}
+
+/// What the slowest of the servers answers a second. Who answers nothing is out: the others are not asked less for it. 0 where nobody
+/// is left.
+fn slowest<S>(
+    servers: &mut [Option<S>],
+    contestants: &mut [Contestant],
+    ask: impl Fn(&S) -> Result<Counted>,
+) -> f64 {
+    let mut least: Option<f64> = None;
+    for (server, contestant) in servers.iter_mut().zip(contestants) {
+        let Some(running) = server else { continue };
+        match ask(running) {
+            Ok(counted) => {
+                let rate = counted.units / counted.seconds;
+                least = Some(least.map_or(rate, |least| least.min(rate)));
+            }
+            Err(error) => give_up(server, contestant, &error),
+        }
+    }
+    least.unwrap_or(0.0)
 }
 
 fn task<'a>(
@@ -246,6 +281,43 @@ fn measure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::Files;
+    use crate::peers::Peers;
+
+    #[test]
+    fn who_answers_nothing_is_out_before_the_load_is_chosen() {
+        let names = ["slow", "dead", "fast"];
+        let mut contestants = names.map(|name| Contestant { name: name.into(), ..Contestant::default() });
+        let mut servers = [Some(100.0), Some(0.0), Some(300.0)];
+        let rate = slowest(&mut servers, &mut contestants, |units| {
+            if *units == 0.0 {
+                bail!("no request was answered, 7 failed");
+            }
+            Ok(Counted { units: *units, seconds: 2.0, ..Counted::default() })
+        });
+        assert_eq!((rate, servers), (50.0, [Some(100.0), None, Some(300.0)]));
+        let failures = contestants.map(|found| found.failure);
+        assert_eq!(failures, [None, Some("no request was answered, 7 failed".to_owned()), None]);
+    }
+
+    #[test]
+    fn a_row_is_interrupted_after_its_last_measurement_too() {
+        let folder = std::env::temp_dir().join(format!("linerate-bench-session-{}", std::process::id()));
+        let tools = Tools {
+            linerate: folder.clone(),
+            built: folder.clone(),
+            peers: Peers::new(&folder.join("peers")).unwrap(),
+            files: Files::new(&folder.join("files"), &[]).unwrap(),
+            cores: None,
+        };
+        let mut nobody = crate::rows::all().remove(0);
+        nobody.contenders.clear();
+        let amount = Amount { rounds: 1, bytes_s: 1, requests_s: 1, profiled: false };
+        assert!(row(&nobody, amount, &tools, &AtomicBool::new(false)).is_ok());
+        let error = row(&nobody, amount, &tools, &AtomicBool::new(true)).unwrap_err();
+        assert_eq!(error.to_string(), "interrupted");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn a_full_run_fits_its_time() {

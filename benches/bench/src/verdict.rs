@@ -12,6 +12,8 @@ const FOREIGN: f64 = 0.25;
 const DEAR: f64 = 1.5;
 /// Losses below this are none: both have a ratio of 1 then.
 const NO_LOSS: f64 = 0.0005;
+/// A contender of which more than this share of what was asked fails does something else than the others.
+const FAILED: f64 = 0.01;
 
 /// What was in a sample's way, but for the server.
 pub fn limit(sample: &Sample) -> Option<Limit> {
@@ -41,6 +43,12 @@ fn is_latency(metric: Metric) -> bool {
 
 fn lower_is_better(metric: Metric) -> bool {
     !matches!(metric, Metric::Rate | Metric::PerCpu)
+}
+
+/// Failed requests of a contestant, and its units of work.
+fn failed(contestant: &Contestant) -> (u64, f64) {
+    let samples = &contestant.samples;
+    (samples.iter().map(|sample| sample.errors).sum(), samples.iter().map(|sample| sample.units).sum())
 }
 
 fn median(contestant: &Contestant, metric: Metric) -> Option<f64> {
@@ -78,7 +86,7 @@ pub fn judge(goal: &Goal, contestants: &[Contestant]) -> Result<Judgement, Strin
         if let Some(failure) = &contestant.failure {
             remarks.push(format!("{}: {failure}", contestant.name));
         }
-        let errors: u64 = contestant.samples.iter().map(|sample| sample.errors).sum();
+        let (errors, _) = failed(contestant);
         if errors > 0 {
             remarks.push(format!("{}: {errors} failed requests", contestant.name));
         }
@@ -103,6 +111,10 @@ pub fn judge(goal: &Goal, contestants: &[Contestant]) -> Result<Judgement, Strin
 
 fn verdict(metric: Metric, holds: bool, ours: &Contestant, other: &Contestant) -> Verdict {
     for contestant in [ours, other] {
+        let (errors, units) = failed(contestant);
+        if errors as f64 > units * FAILED {
+            return Verdict::Refused(format!("{errors} requests of {} failed", contestant.name));
+        }
         if limited(contestant, &Limit::Machine) {
             return Verdict::Refused(format!(
                 "the machine was the limit: others used its processors while {} was measured",
@@ -192,6 +204,22 @@ mod tests {
         check(busy, idle, 1.0, true);
         // Processor time for a unit is told all the same.
         assert_eq!(judged(Metric::PerCpu, 2.0, idle, busy).verdict, Verdict::Met);
+    }
+
+    #[test]
+    fn who_fails_what_is_asked_is_not_compared() {
+        let (good, slow) = (sample(1_000.0, 1.0, 0.5), sample(500.0, 1.0, 0.5));
+        let failing = |sample, errors| Sample { errors, ..sample };
+        let check = |ours, nginx, expected: &str| {
+            let found = judged(Metric::Rate, 1.0, ours, nginx);
+            match &found.verdict {
+                Verdict::Refused(why) => assert_eq!(why, expected),
+                verdict => assert_eq!((verdict, expected), (&Verdict::Met, ""), "{found:?}"),
+            }
+        };
+        check(failing(good, 10), failing(slow, 5), "");
+        check(failing(good, 11), slow, "33 requests of linerate, kernel sockets failed");
+        check(good, failing(slow, 6), "18 requests of nginx failed");
     }
 
     #[test]
