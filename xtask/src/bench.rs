@@ -36,6 +36,7 @@ pub fn run(args: &[&str]) -> Result<()> {
             shell::run(shell::cargo().args(["build", "--release", "--locked", "--package=linerate-cli"]))?;
         }
     }
+    let before = if is_smoke { namespaces()? } else { Vec::new() };
     let linerate = shell::target().join(folder).join("linerate");
     let mut command = Command::new(&harness);
     command.args(args).args(["--began", &began.as_secs().to_string()]);
@@ -43,11 +44,27 @@ pub fn run(args: &[&str]) -> Result<()> {
         command.arg("--linerate").arg(linerate);
     }
     shell::run(&mut command)?;
-    if is_smoke { check() } else { Ok(()) }
+    if is_smoke { check(&before) } else { Ok(()) }
 }
 
-/// What a run leaves behind, and what it must not.
-fn check() -> Result<()> {
+/// The network namespaces of runs that there are, of other runs as well.
+fn namespaces() -> Result<Vec<String>> {
+    let list = shell::output(Command::new("ip").args(["netns", "list"]))?;
+    Ok(of_runs(&list).map(str::to_owned).collect())
+}
+
+/// Those of what `ip netns list` prints that were made for a run (`PREFIX` in `crates/lab/src/measure/place.rs`).
+fn of_runs(list: &str) -> impl Iterator<Item = &str> {
+    list.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| name.starts_with("lrlab-"))
+}
+
+/// Whether the process is there whose number is in the name.
+fn is_alive(name: &str) -> bool {
+    name.split('-').nth(1).is_some_and(|pid| Path::new("/proc").join(pid).exists())
+}
+
+/// What a run leaves behind, and what it must not; with the namespaces that were there before it.
+fn check(before: &[String]) -> Result<()> {
     for name in ["report.json", "report.html"] {
         let path = Path::new(OUT).join(name);
         let text = std::fs::read_to_string(&path).with_context(|| format!("no {}", path.display()))?;
@@ -68,10 +85,26 @@ fn check() -> Result<()> {
             }
         }
     }
-    let left = shell::output(Command::new("ip").args(["netns", "list"]))?;
-    if let Some(name) = left.lines().find(|line| line.starts_with("lrbench-")) {
+    // One whose process is alive is another run's, which has begun since.
+    let is_left = |name: &String| !before.contains(name) && !is_alive(name);
+    if let Some(name) = namespaces()?.into_iter().find(is_left) {
         bail!("the network namespace {name} is left");
     }
     println!("bench: table, JSON and page are there, no namespace is left");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_of_runs_are_told_from_others() {
+        let list = "lrlab-77-1 (id: 3)\nlinerate-virt-a15-9\nlrlab-77-0\n";
+        assert_eq!(of_runs(list).collect::<Vec<_>>(), ["lrlab-77-1", "lrlab-77-0"]);
+        let own = format!("lrlab-{}-0", std::process::id());
+        assert!(is_alive(&own) && !is_alive("lrlab-99999999-0"));
+        let place = include_str!("../../crates/lab/src/measure/place.rs");
+        assert!(place.contains("const PREFIX: &str = \"lrlab-\";"), "the name that runs give has changed");
+    }
 }

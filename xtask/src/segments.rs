@@ -102,7 +102,13 @@ fn lwip() -> Result<()> {
 fn each(program: &str, args: &[&str], function: &str) -> Result<u64> {
     let [few, many] = COUNTS;
     let run = |count: u64| collected(program, &[args, &[&count.to_string()]].concat(), function);
-    Ok(run(many)?.0.saturating_sub(run(few)?.0) / (many - few))
+    between(run(few)?.0, run(many)?.0).with_context(|| format!("{program} {} in {function}", args.join(" ")))
+}
+
+/// Instructions for each of those by which the second run had more than the first.
+fn between(few: u64, many: u64) -> Result<u64> {
+    ensure!(many > few, "{many} instructions for {} turns, {few} for {}", COUNTS[1], COUNTS[0]);
+    Ok((many - few) / (COUNTS[1] - COUNTS[0]))
 }
 
 /// Where a program of the bench is, once it is built.
@@ -123,8 +129,30 @@ pub fn collected(program: &str, args: &[&str], function: &str) -> Result<(u64, u
     if !output.status.success() {
         bail!("{program} {} ended with {}:\n{text}", args.join(" "), output.status);
     }
+    let count = counted(&text).with_context(|| format!("{program} {} in {function}", args.join(" ")))?;
+    Ok((count, growth::number(&String::from_utf8_lossy(&output.stdout))?))
+}
+
+/// The instructions that valgrind says it has counted. None at all means that the program has no such function: it is under every
+/// bound, and says nothing.
+fn counted(text: &str) -> Result<u64> {
     let collected = text.lines().find_map(|line| line.split_once("Collected : "));
     let (_, count) = collected.with_context(|| format!("valgrind says no count:\n{text}"))?;
     let count = count.trim().parse().with_context(|| format!("valgrind's count is '{count}'"))?;
-    Ok((count, growth::number(&String::from_utf8_lossy(&output.stdout))?))
+    ensure!(count > 0, "valgrind counted no instruction: is the function called otherwise?");
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_that_is_not_there_is_an_error() {
+        assert_eq!(counted("==7== Events    : Ir\n==7== Collected : 12015\n").unwrap(), 12_015);
+        assert!(counted("==7== Collected : 0\n").unwrap_err().to_string().contains("no instruction"));
+        assert!(counted("==7== \n").is_err());
+        assert_eq!(between(1_000, 11_000_999).unwrap(), 1_099);
+        assert!(between(5, 5).is_err());
+    }
 }

@@ -3,10 +3,9 @@
 use crate::shell;
 use anyhow::{Context, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the emulator has to put the terminal right, before it is ended without asking.
@@ -45,28 +44,6 @@ impl Ending {
         })
     }
 
-    /// Removes this namespace, and what runs inside, when a signal comes while it is there, and ends this command. Signals that come
-    /// later do what they always do.
-    pub fn clears(&self, namespace: &str) -> Result<()> {
-        let is_gone = Arc::new(AtomicBool::new(false));
-        for signal in SIGNALS {
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_gone))
-                .with_context(|| format!("cannot listen to signal {signal}"))?;
-        }
-        let (ending, name) = (self.clone(), namespace.to_owned());
-        std::thread::Builder::new().name("signals".into()).spawn(move || {
-            while Path::new("/run/netns").join(&name).exists() {
-                if ending.has_come() {
-                    clear(&name);
-                    std::process::exit(1);
-                }
-                std::thread::sleep(INTERVAL);
-            }
-            is_gone.store(true, Ordering::Relaxed);
-        })?;
-        Ok(())
-    }
-
     /// Its status if it ended by itself.
     fn wait(&self, child: &mut Child) -> Result<Option<ExitStatus>> {
         loop {
@@ -79,6 +56,65 @@ impl Ending {
             std::thread::sleep(INTERVAL);
         }
     }
+}
+
+/// Namespaces that a signal removes.
+struct Namespaces {
+    names: Mutex<Vec<String>>,
+    /// There are none: a signal does what it always does.
+    is_empty: Arc<AtomicBool>,
+}
+
+/// One for all steps of a command, as listening to a signal has no end: what listened for the namespace of an earlier step would
+/// let the signal end this command at once.
+static NAMESPACES: OnceLock<Namespaces> = OnceLock::new();
+
+/// Removes this namespace, and what runs inside, when a signal comes before [`remove`], and ends this command.
+pub fn clears(namespace: &str) -> Result<()> {
+    static STARTING: Mutex<()> = Mutex::new(());
+    let _one = lock(&STARTING);
+    let namespaces = match NAMESPACES.get() {
+        Some(namespaces) => namespaces,
+        None => listen_for_namespaces()?,
+    };
+    let mut names = lock(&namespaces.names);
+    names.push(namespace.to_owned());
+    namespaces.is_empty.store(false, Ordering::Relaxed);
+    Ok(())
+}
+
+fn listen_for_namespaces() -> Result<&'static Namespaces> {
+    let (ending, is_empty) = (Ending::listen()?, Arc::new(AtomicBool::new(true)));
+    for signal in SIGNALS {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&is_empty))
+            .with_context(|| format!("cannot listen to signal {signal}"))?;
+    }
+    let namespaces = NAMESPACES.get_or_init(|| Namespaces { names: Mutex::default(), is_empty });
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        while !ending.has_come() {
+            std::thread::sleep(INTERVAL);
+        }
+        // Held to the end: no step goes on meanwhile.
+        let names = lock(&namespaces.names);
+        names.iter().for_each(|name| clear(name));
+        std::process::exit(1);
+    })?;
+    Ok(namespaces)
+}
+
+/// Removes a namespace in which nothing runs any more.
+pub fn remove(namespace: &str) -> Result<()> {
+    let delete = || shell::output(Command::new("ip").args(["netns", "del", namespace])).map(drop);
+    let Some(namespaces) = NAMESPACES.get() else { return delete() };
+    let mut names = lock(&namespaces.names);
+    let deleted = delete();
+    names.retain(|name| name != namespace);
+    namespaces.is_empty.store(names.is_empty(), Ordering::Relaxed);
+    deleted
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Ends what runs in a namespace, and removes it.
@@ -113,7 +149,9 @@ fn end(child: &mut Child) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::board::network::Network;
     use std::io::Read;
+    use std::path::Path;
     use std::process::Stdio;
 
     /// Runs a line of a shell that prints, and is told to end as soon as it has; how it ended and what it printed.
@@ -141,6 +179,34 @@ mod tests {
         assert_eq!(told_to_end(line), (None, "put right\n".to_owned()));
         // One that does not listen.
         assert_eq!(told_to_end("trap '' TERM; printf .; exec sleep 600").0, None);
+    }
+
+    #[test]
+    fn a_signal_removes_the_namespace_of_a_later_step_too() {
+        const CHILD: &str = "LINERATE_TEST_NAMESPACES";
+        let name = |step: &str, pid: u32| format!("/run/netns/linerate-{step}-{pid}");
+        if std::env::var_os(CHILD).is_some() {
+            drop(Network::in_namespace("first").unwrap());
+            // Whoever looks after the first one has noticed.
+            std::thread::sleep(INTERVAL * 4);
+            let second = Network::in_namespace("second").unwrap();
+            assert!(Path::new(&name("second", std::process::id())).exists());
+            signal_hook::low_level::raise(SIGTERM).unwrap();
+            std::thread::sleep(Duration::from_secs(20));
+            drop(second);
+            return;
+        }
+        if shell::output(Command::new("id").arg("-u")).unwrap().trim() != "0" {
+            return;
+        }
+        let test = "board::ending::tests::a_signal_removes_the_namespace_of_a_later_step_too";
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", test]).env(CHILD, "1").stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = child.spawn().unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(1), "it ended as one that has cleared up does");
+        for step in ["first", "second"] {
+            assert!(!Path::new(&name(step, child.id())).exists(), "{step} is left");
+        }
     }
 
     #[test]

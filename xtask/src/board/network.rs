@@ -1,7 +1,6 @@
 //! How the emulated interface reaches somebody.
 
-use super::ending::Ending;
-use super::{Board, Interface};
+use super::{Board, Interface, ending};
 use crate::shell;
 use anyhow::Result;
 use std::process::Command;
@@ -27,7 +26,7 @@ impl Network {
     pub fn in_namespace(board: &str) -> Result<Network> {
         let network = Network::unwatched(board)?;
         if let Network::Namespace(name) = &network {
-            Ending::listen()?.clears(name)?;
+            ending::clears(name)?;
         }
         Ok(network)
     }
@@ -117,11 +116,10 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        if let Network::Namespace(name) = self {
-            let gone = shell::output(Command::new("ip").args(["netns", "del", name]));
-            if let Err(error) = gone {
-                eprintln!("the namespace {name} stays: {error:#}");
-            }
+        if let Network::Namespace(name) = self
+            && let Err(error) = ending::remove(name)
+        {
+            eprintln!("the namespace {name} stays: {error:#}");
         }
     }
 }

@@ -65,7 +65,7 @@ impl Bench {
         match question.work {
             Work::Stride(stride) => {
                 let step = (stride as usize / 8).max(1);
-                let each = (words / step).max(1) as u64;
+                let each = kernels::strided_loads(words, step);
                 measure(timer, *effort, |repeat| {
                     for _ in 0..repeat {
                         black_box(kernels::sum_strided(black_box(&from.words()[..words]), step));
