@@ -176,6 +176,21 @@ pub struct Place {
 }
 
 impl Place {
+    /// Says what the host's sockets cannot do and was asked for; the common settings, made for a server, take it.
+    pub fn check(&self) -> Result<(), String> {
+        if self.device.as_ref().is_some_and(|device| *device != DeviceChoice::Kernel) {
+            return Ok(());
+        }
+        let flags = [("address", !self.address.is_empty()), ("offload", self.offload.is_some())];
+        match flags.into_iter().find(|(_, is_given)| *is_given) {
+            Some((flag, _)) => Err(format!(
+                "'--{flag}' needs a device with an address of its own (--device tap or packet:INTERFACE): the host's sockets have \
+                 the host's addresses and offloads"
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The settings of `serve` that are the same; where nothing is said, the host's sockets.
     pub fn options(&self) -> ServeOptions {
         let place = self.clone();
@@ -382,6 +397,26 @@ mod tests {
             ),
         ] {
             assert_eq!(params(line), Ok(wanted), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_the_host_s_sockets_do_not_have_needs_a_device() {
+        for (line, refused) in [
+            ("", None),
+            ("--device kernel", None),
+            ("--address 10.0.0.9/24", Some("'--address'")),
+            ("--device kernel --address 10.0.0.9/24", Some("'--address'")),
+            ("--offload none", Some("'--offload'")),
+            ("--device tap --address 10.0.0.9/24 --offload none", None),
+        ] {
+            let found = parsed(&format!("-c h {line}")).unwrap().place.check();
+            match refused {
+                Some(flag) => {
+                    assert!(found.as_ref().is_err_and(|error| error.contains(flag)), "{line}: {found:?}")
+                }
+                None => assert_eq!(found, Ok(()), "{line}"),
+            }
         }
     }
 

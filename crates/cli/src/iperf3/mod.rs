@@ -73,6 +73,7 @@ impl std::error::Error for Iperf3Error {}
 pub fn run(args: &Iperf3) -> Result<(), Iperf3Error> {
     let params = args.params().map_err(Iperf3Error::Asked)?;
     let interval = args.interval().map_err(Iperf3Error::Asked)?;
+    args.place.check().map_err(Iperf3Error::Asked)?;
     let serve = Serve { options: args.place.options(), config: None, trace: None, pcap: None, verbose: 0 };
     let settings = Settings::load(&serve).map_err(Iperf3Error::Settings)?;
     logging::start_at(LogFormat::Text, "warn").map_err(Iperf3Error::Settings)?;

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use linerate_lab::ladder::board::FILES;
 use linerate_lab::ladder::climb::{self, Climb};
 use linerate_lab::ladder::constants::{Constants, Whose};
+use linerate_lab::ladder::linux::Form;
 use linerate_lab::ladder::report::Report;
 use linerate_lab::ladder::rungs::Rung;
 use linerate_lab::ladder::state::Direction;
@@ -150,7 +151,8 @@ fn simulator(args: &Ladder, constants: &Constants, figures: &[Record]) -> Result
 }
 
 fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Vec<Climb>, LabError> {
-    let known: Vec<&str> = linux::forms().iter().map(|form| form.name).collect();
+    let forms = linux::forms();
+    let known: Vec<&str> = forms.iter().map(|form| form.name).collect();
     if let Some(unknown) = args.rung.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(LabError::Asked(format!(
             "no rung {unknown:?} on a Linux device; expected one of {}",
@@ -161,16 +163,25 @@ fn on_linux(args: &Ladder, figures: &[Record]) -> Result<Vec<Climb>, LabError> {
         .map_err(|why| LabError::Failed(format!("cannot find this program's file: {why}")))?;
     let devices = devices(&args.device);
     linux::ready(&devices).map_err(|why| LabError::Failed(format!("{why:#}")))?;
-    let count = if args.rung.is_empty() { known.len() } else { args.rung.len() };
-    let each = count * rounds(args) + linux::trials(&args.rung);
+    let names = with_origins(&forms, &args.rung);
+    let count = if names.is_empty() { known.len() } else { names.len() };
+    let each = count * rounds(args) + linux::trials(&names);
     let mut progress = Progress::new("ladder", (each * devices.len()) as u64);
     let bytes = BYTES[usize::from(args.quick)];
     let climb = |device| {
         let settings = linux::Settings { program: program.clone(), device, rounds: rounds(args), bytes };
-        linux::climb(&settings, &args.rung, figures, &mut progress)
+        linux::climb(&settings, &names, figures, &mut progress)
             .map_err(|why| LabError::Failed(format!("{why:#}")))
     };
     devices.into_iter().map(climb).collect()
+}
+
+/// These rungs and those that they are changed from, each once; none for all.
+fn with_origins(forms: &[Form], named: &[String]) -> Vec<String> {
+    let is_named = |name: &str| named.iter().any(|other| other == name);
+    let is_origin = |name: &str| forms.iter().any(|form| is_named(form.name) && form.from == Some(name));
+    let chosen = forms.iter().filter(|form| is_named(form.name) || is_origin(form.name));
+    chosen.map(|form| form.name.to_owned()).collect()
 }
 
 /// Each device once, in the order in which they were named.
@@ -210,6 +221,18 @@ fn list(args: &Ladder) -> Result<(), LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rungs_come_with_what_they_are_changed_from() {
+        let check = |named: &[&str], expected: &[&str]| {
+            let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(with_origins(&linux::forms(), &named), expected);
+        };
+        check(&[], &[]);
+        check(&["as-ported", "as-ported"], &["as-ported"]);
+        check(&["rx-jumbo", "jumbo"], &["checksum-offload", "jumbo", "rx-checksum-offload", "rx-jumbo"]);
+        check(&["mss-writes", "as-ported"], &["as-ported", "mss-writes"]);
+    }
 
     #[test]
     fn each_device_is_measured_once() {

@@ -9,7 +9,7 @@ use crate::iperf3::args::BitRate;
 use clap::{Args, ValueEnum};
 use linerate_lab::offloads::hardware::{self, Cycles};
 use linerate_lab::offloads::plan::{Device, Plan, Rates, Setting};
-use linerate_lab::offloads::{Outcome, boards, page, ready, run, tables};
+use linerate_lab::offloads::{Outcome, Switched, boards, page, ready, run, tables};
 use linerate_lab::published;
 use linerate_lab::report::grid::GridFormat;
 use linerate_lab::schema::Record;
@@ -152,7 +152,8 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
         let tables = grids.flat_map(|device| tables::of_device(&outcome, device, &published));
         let tables = tables.map(|grid| grid.json()).collect();
         let printed = Printed { outcome: &outcome, tables, records: outcome.records() };
-        return error::print(&error::json(&printed)?);
+        error::print(&error::json(&printed)?)?;
+        return check_files(&outcome.switching);
     }
     let devices = page::devices(&outcome).into_iter();
     let mut grids: Vec<_> = devices.map(|device| tables::in_short(&outcome, device, &published)).collect();
@@ -164,7 +165,21 @@ pub fn run_offloads(args: &Offloads) -> Result<(), LabError> {
         grids.iter().map(|grid| grid.render(GridFormat::Terminal, crate::output::width()) + "\n").collect();
     text.push_str(&outcome.provenance.sentence());
     text.push('\n');
-    error::print(&text)
+    error::print(&text)?;
+    check_files(&outcome.switching)
+}
+
+/// Files that differ from what was sent fail the command, once everything is printed.
+fn check_files(switching: &[Switched]) -> Result<(), LabError> {
+    match switching.iter().map(|one| one.differing).sum::<usize>() {
+        0 => Ok(()),
+        1 => Err(LabError::Failed(
+            "while offloads were switched, a file arrived that differs from what was sent".to_owned(),
+        )),
+        count => Err(LabError::Failed(format!(
+            "while offloads were switched, {count} files arrived that differ from what was sent"
+        ))),
+    }
 }
 
 fn plan(args: &Offloads) -> Result<Plan, LabError> {
@@ -291,4 +306,25 @@ fn missing(outcome: &Outcome) -> Vec<String> {
         );
     }
     missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_differ_fail_the_command() {
+        let one = |differing| Switched {
+            device: Device::Tap,
+            switches: 20,
+            downloads: 9,
+            uploads: 8,
+            bytes: 17 << 25,
+            differing,
+            most_within: 6,
+        };
+        assert!(check_files(&[]).is_ok() && check_files(&[one(0)]).is_ok());
+        let error = check_files(&[one(0), one(2)]).unwrap_err().to_string();
+        assert!(error.contains("2 files"), "{error}");
+    }
 }

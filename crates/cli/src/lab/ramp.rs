@@ -401,7 +401,7 @@ pub fn run(args: &Ramp) -> Result<(), LabError> {
     drop(progress);
     let origin = Provenance::now(plan.rounds);
     if let Some(file) = &args.output.html {
-        let text = page::html(&ramps, &others, &origin).map_err(LabError::Failed)?;
+        let text = page::html(&ramps, &others, &origin, plan.late_ms).map_err(LabError::Failed)?;
         error::write(file, text)?;
     }
     // What was measured is shown in any case.

@@ -1,12 +1,15 @@
 //! A control group for a server, which counts the processor time of all its processes, of those that have ended as well: a server
 //! that lets its children go unnoticed is counted whole.
 
+use super::place;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+const PREFIX: &str = "linerate-lab-";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -17,10 +20,12 @@ pub struct Group(PathBuf);
 impl Group {
     /// A new one; `None` on a machine where no groups of version 2 are mounted, or none can be made.
     pub fn new() -> Option<Group> {
-        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-        let root = mount(&mounts)?;
-        let name = format!("linerate-lab-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let group = Group(Path::new(root).join(name));
+        // Nobody would remove it.
+        if place::is_ending() {
+            return None;
+        }
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let group = Group(root()?.join(name));
         fs::create_dir(&group.0).ok()?;
         group.seconds().is_some().then_some(group)
     }
@@ -58,12 +63,45 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         for _ in 0..50 {
-            if fs::remove_dir(&self.0).is_ok() {
-                return;
+            match fs::remove_dir(&self.0) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+                _ => return,
             }
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// Removes the groups of this process, which is about to end. What ran in them was told to end, and may take a moment.
+pub(super) fn end() {
+    let own = std::process::id();
+    paths(|pid| pid == own).into_iter().for_each(|path| drop(Group(path)));
+}
+
+/// Removes groups whose run is over and could not.
+pub(super) fn sweep() {
+    for path in paths(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+        // A server that has outlived its run keeps its group.
+        let _ = fs::remove_dir(path);
+    }
+}
+
+/// Where the groups are that processes have made whose number is `wanted`.
+fn paths(wanted: impl Fn(u32) -> bool) -> Vec<PathBuf> {
+    let entries = root().and_then(|root| fs::read_dir(root).ok()).into_iter().flatten().flatten();
+    let maker = |entry: &fs::DirEntry| maker(entry.file_name().to_str()?);
+    entries.filter(|entry| maker(entry).is_some_and(&wanted)).map(|entry| entry.path()).collect()
+}
+
+/// The number of the process that has made a group of this name.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
+}
+
+/// Where groups of version 2 are mounted.
+fn root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    mount(&mounts).map(PathBuf::from)
 }
 
 fn mount(mounts: &str) -> Option<&str> {
@@ -81,6 +119,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn groups_of_runs_that_are_over_are_removed_and_others_stay() {
+        let Some(own) = Group::new() else { return };
+        // No process has such a number.
+        let left = own.0.with_file_name(format!("{PREFIX}4194305-0"));
+        fs::create_dir(&left).unwrap();
+        sweep();
+        assert!(!left.exists() && own.0.exists());
+    }
+
+    #[test]
     fn files_of_the_kernel() {
         let mounts =
             "cgroup /sys/fs/cgroup/cpu cgroup rw 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
@@ -88,5 +136,7 @@ mod tests {
         assert_eq!(mount("proc /proc proc rw 0 0\n"), None);
         assert_eq!(usage("usage_usec 2500000\nuser_usec 1\n"), Some(2.5));
         assert_eq!(usage(""), None);
+        assert_eq!(maker("linerate-lab-77-3"), Some(77));
+        assert_eq!([maker("linerate-lab-x-3"), maker("linerate-78-3"), maker("system.slice")], [None; 3]);
     }
 }

@@ -1,5 +1,6 @@
 //! Where a contender serves: network namespaces of our own, removed with the value.
 
+use super::group;
 use anyhow::{Context, Result, bail};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -21,7 +22,7 @@ struct Namespace(String);
 
 impl Namespace {
     fn new() -> Result<Namespace> {
-        if ENDING.load(Ordering::SeqCst) {
+        if is_ending() {
             bail!("interrupted");
         }
         if !rustix::process::geteuid().is_root() {
@@ -197,13 +198,19 @@ pub fn ready(programs: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Ends what runs in the namespaces of this process, and removes them and its temporary files; no more are made.
+/// Whether the run is being ended.
+pub(super) fn is_ending() -> bool {
+    ENDING.load(Ordering::SeqCst)
+}
+
+/// Ends what runs in the namespaces of this process, and removes them, its control groups and its temporary files; no more are made.
 pub fn end() {
     ENDING.store(true, Ordering::SeqCst);
     let own = own_prefix();
     // Nobody can be told any more what goes wrong; the next run removes what is left.
     let names = names().unwrap_or_default();
     names.into_iter().filter(|name| name.starts_with(&own)).for_each(|name| drop(Namespace(name)));
+    group::end();
     for left in std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten() {
         if left.file_name().to_string_lossy().starts_with(&own) {
             let _ = std::fs::remove_dir_all(left.path());
@@ -211,7 +218,7 @@ pub fn end() {
     }
 }
 
-/// Removes namespaces whose run is over and could not.
+/// Removes namespaces and control groups whose run is over and could not.
 pub fn sweep() -> Result<()> {
     for name in names()? {
         let mut parts = name.trim_start_matches(PREFIX).split('-');
@@ -220,6 +227,7 @@ pub fn sweep() -> Result<()> {
             drop(Namespace(name));
         }
     }
+    group::sweep();
     Ok(())
 }
 

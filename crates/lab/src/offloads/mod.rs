@@ -17,3 +17,4 @@ pub use ends::has_original;
 pub use outcome::{Outcome, Row};
 pub use plan::{Device, Direction, Plan, Protocol, Setting, Workload};
 pub use run::{ready, run};
+pub use switching::Switched;

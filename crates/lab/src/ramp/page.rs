@@ -9,8 +9,9 @@ use crate::measure::provenance::Provenance;
 use crate::report::page::{Block, Section, page};
 use crate::report::plot::SERIES;
 
-/// What is written, or why it cannot be.
-pub fn html(ramps: &[Ramp], beside: &[Beside], origin: &Provenance) -> Result<String, String> {
+/// What is written, or why it cannot be. `late_ms`: by how much one departure in a hundred could be late before a level was refused, in
+/// milliseconds.
+pub fn html(ramps: &[Ramp], beside: &[Beside], origin: &Provenance, late_ms: f64) -> Result<String, String> {
     let lead = "Load at rising rates, whether or not answers come: response times count from when a request was due. A level at \
                 which the client or the path was the limit is refused.";
     let found = Section {
@@ -32,24 +33,26 @@ pub fn html(ramps: &[Ramp], beside: &[Beside], origin: &Provenance) -> Result<St
     let how = Section {
         id: "how".to_owned(),
         title: "How it was measured".to_owned(),
-        blocks: [
-            vec![Block::Text(origin.sentence())],
-            METHOD.iter().map(|text| Block::Text((*text).to_owned())).collect(),
-        ]
-        .concat(),
+        blocks: [vec![Block::Text(origin.sentence())], method(late_ms).map(Block::Text).to_vec()].concat(),
     };
     page("Ramp", lead, &[found, figures, tables, how]).map_err(|error| error.to_string())
 }
 
-const METHOD: [&str; 3] = [
-    "Knee: the highest level at which at least 95 % of what is offered is answered, at most 1 % fails, and the p99 of response \
-     times has not left its plateau: five times the median p99 of the three lowest levels, and at least 10 ms more than that.",
-    "Refused: one departure in a hundred was late by more than 1 ms and more than a tenth of the p99 response time; or the \
-     client's thread used its whole core, or it had no port or descriptor left, or the machine's host took more than 5 % of a \
-     core, or other programs the cores; or the link was full; or segments were lost while the server had time.",
-    "Figures of seed 003 are those of its tables A.1 to A.3: httperf, three requests a connection, 3,000 connections a level; \
-     its response times are means, counted from when a request was sent.",
-];
+fn method(late_ms: f64) -> [String; 3] {
+    [
+        "Knee: the highest level at which at least 95 % of what is offered is answered, at most 1 % fails, and the p99 of response \
+         times has not left its plateau: five times the median p99 of the three lowest levels, and at least 10 ms more than that."
+            .to_owned(),
+        format!(
+            "Refused: one departure in a hundred was late by more than {late_ms} ms and more than a tenth of the p99 response time; or \
+             the client's thread used its whole core, or it had no port or descriptor left, or the machine's host took more than 5 % \
+             of a core, or other programs the cores; or the link was full; or segments were lost while the server had time."
+        ),
+        "Figures of seed 003 are those of its tables A.1 to A.3: httperf, three requests a connection, 3,000 connections a level; \
+         its response times are means, counted from when a request was sent."
+            .to_owned(),
+    ]
+}
 
 fn tiles(ramps: &[Ramp]) -> Vec<(String, String)> {
     let mut tiles = Vec::new();
@@ -322,7 +325,7 @@ mod tests {
         };
         let beside = super::super::record::beside(&crate::published::of("003").unwrap());
         for ramps in [vec![ramp.clone()], vec![ramp.clone(), ramp]] {
-            let html = html(&ramps, &beside, &origin).unwrap();
+            let html = html(&ramps, &beside, &origin, 2.5).unwrap();
             for part in [
                 "id=\"response\"",
                 "id=\"answered\"",
@@ -334,6 +337,7 @@ mod tests {
                 "seed 003, 10 KiB",
                 "one &lt;b&gt;",
                 "refused",
+                "late by more than 2.5 ms",
             ] {
                 assert!(html.contains(part), "{part}");
             }
