@@ -520,8 +520,9 @@ fn open_connections_follow_a_change_of_routes() {
     let gateway = |last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last));
     bench.host.stack.add_gateway(bench.now, gateway(9)).unwrap();
     bench.host.connect("192.0.2.1:80");
-    let is_syn =
-        |frame: &Vec<u8>| frame[..6] == PEER_MAC.0 && !payloads(&[frame.clone()], Protocol::TCP).is_empty();
+    let is_syn = |frame: &Vec<u8>| {
+        frame[..6] == PEER_MAC.0 && !payloads(std::slice::from_ref(frame), Protocol::TCP).is_empty()
+    };
     assert!(bench.receive().iter().any(is_syn));
     // A route that is no better changes nothing.
     bench.host.stack.add_gateway(bench.now, gateway(8)).unwrap();
