@@ -257,6 +257,11 @@ impl Stack {
         let now = self.net.now;
         let Some(mut conn) = self.conns.awake(slot) else { return };
         conn.neighbor = None;
+        if conn.routes != self.net.routes.version() && self.net.look_for_route(&mut conn) {
+            conn.forget_unreachable();
+            conn.retry_at = now;
+            return self.settle(slot);
+        }
         conn.unreachable_since = conn.unreachable_since.min(now);
         let since = conn.unreachable_since;
         let is_opening = matches!(conn.tcp.tcp_state(), State::SynSent | State::SynReceived | State::Closed);
@@ -266,7 +271,7 @@ impl Stack {
             self.finish(slot);
             return;
         }
-        // The neighbour is asked for again, or another one where routes have changed.
+        // The neighbour is asked for again.
         conn.retry_at = now + RETRY;
         self.settle(slot);
     }

@@ -299,11 +299,11 @@ impl Stack {
 impl Net {
     /// The way to a connection's next hop. Without one the connection waits where it is woken from.
     fn way_to_peer(&mut self, conn: &mut Awake<'_>, slot: u32) -> Way {
+        if conn.routes != self.routes.version() && self.look_for_route(conn) {
+            self.waiting.leave(slot);
+        }
         if conn.tcp.is_finished() || self.waiting.list_of(slot).is_some() {
             return Way::Unknown;
-        }
-        if conn.routes != self.routes.version() {
-            self.look_for_route(conn);
         }
         match self.resolve_ref(conn.neighbor, &conn.next_hop) {
             Lookup::Known(neighbor, mac) => {
@@ -322,16 +322,18 @@ impl Net {
         }
     }
 
-    /// Routes have changed since the connection's was taken. Where none is left it goes on as before: another may come.
+    /// Routes have changed since the connection's was taken: whether it leads elsewhere now. Where none is left it goes on as before:
+    /// another may come.
     #[cold]
-    fn look_for_route(&self, conn: &mut Awake<'_>) {
+    pub(crate) fn look_for_route(&self, conn: &mut Awake<'_>) -> bool {
         conn.routes = self.routes.version();
-        if let Some(next_hop) = self.routes.next_hop(conn.tcp.remote().ip())
-            && next_hop != conn.next_hop
-        {
+        let next_hop = self.routes.next_hop(conn.tcp.remote().ip()).unwrap_or(conn.next_hop);
+        let is_other = next_hop != conn.next_hop;
+        if is_other {
             conn.next_hop = next_hop;
             conn.neighbor = None;
         }
+        is_other
     }
 }
 

@@ -537,3 +537,18 @@ fn open_connections_follow_a_change_of_routes() {
     bench.host.stack.remove_gateway(bench.now, gateway(8));
     assert!(bench.pass(Duration::from_millis(8_000)).iter().any(|(_, frame)| is_syn(frame)));
 }
+
+#[test]
+fn who_waits_for_a_gateway_that_is_replaced_asks_for_the_other() {
+    let mut bench = Bench::acquainted();
+    let gateway = |last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last));
+    bench.host.stack.add_gateway(bench.now, gateway(7)).unwrap();
+    let conn = bench.host.connect("192.0.2.1:80");
+    bench.receive();
+    bench.host.stack.add_gateway(bench.now, gateway(9)).unwrap();
+    bench.host.stack.remove_gateway(bench.now, gateway(7));
+    // At the latest when the first is given up.
+    let is_syn = |frame: &[u8]| frame[..6] == PEER_MAC.0;
+    assert!(bench.pass(Duration::from_secs(5)).iter().any(|(_, frame)| is_syn(frame)));
+    assert_eq!(bench.host.stack.state(conn), ConnState::Connecting);
+}

@@ -222,12 +222,16 @@ fn reload(args: &Serve, in_force: &InForce, serving: &mut Process) -> Result<Set
     // What could fail on another queue is found out before anything is taken.
     worker.core.services().check(&settings, users.clone()).map_err(ServeError::Ftp)?;
     // So is what the device may refuse; the others' is as ours.
-    worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device)?;
     let ours = users.clone();
-    let reloaded = worker.with(|services, ctx| services.reload(ctx, &settings, ours));
-    if let Err(error) = reloaded {
-        worker.core.engine.set_offloads(current.offload).map_err(ServeError::Device)?;
-        return Err(ServeError::FtpReload(error));
+    let taken =
+        worker.core.engine.set_offloads(settings.offload).map_err(ServeError::Device).and_then(|_| {
+            worker.with(|services, ctx| services.reload(ctx, &settings, ours)).map_err(ServeError::FtpReload)
+        });
+    if let Err(error) = taken {
+        if let Err(device) = worker.core.engine.set_offloads(current.offload) {
+            log::error!("the device does not take its offloads back: {device}");
+        }
+        return Err(error);
     }
     if let AnyFiles::Directory(files) = &mut worker.core.files {
         files.set_writable(settings.writable);

@@ -207,6 +207,18 @@ fn behind(soc: &Soc, core: &str, source: &str) -> Result<Option<String>, AskErro
     let kind = core.split('.').next().unwrap_or(core);
     let read = soc.cores.get(kind).and_then(|core| core.reads.get(source));
     let named = read.and_then(|read| read.memory.as_deref());
+    if named.is_none()
+        && let Some(own) = own_instance(soc, core, source)
+    {
+        return Ok(Some(own));
+    }
     let memory = named.or_else(|| soc.endpoints.get_key_value(source).map(|(name, _)| name));
     memory.map(|name| endpoint(soc, name)).transpose()
+}
+
+/// A core's own memory of this name, where each core of its kind has one.
+fn own_instance(soc: &Soc, core: &str, source: &str) -> Option<String> {
+    let (kind, number) = core.split_once('.')?;
+    let (memories, cores) = (soc.endpoints.get(source)?.count, soc.cores.get(kind)?.count);
+    (memories == cores && cores > 1).then(|| format!("{source}.{number}"))
 }

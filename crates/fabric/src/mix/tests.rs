@@ -223,6 +223,15 @@ fn cores_and_controllers_share_a_memory_by_its_number() {
     assert!(names(&other).iter().any(|name| name.starts_with("l2.5")), "{other:?}");
     assert!(names(&own).iter().all(|name| !name.starts_with("l2.5") && name != "l2"), "{own:?}");
     assert_eq!(own, bare);
+    // What a core reads of its own memory is in its own instance.
+    let reads = |core: &str, own: &str| {
+        let dma = flow("dma", &format!("edma:TC2:{own}->msmc:256KiB"), "");
+        names(&mixed(&k2h(), &format!("{dma}{}", flow("read", &format!("read:{core}:l2"), ""))))
+    };
+    let of_l2 =
+        |names: Vec<String>| names.into_iter().filter(|name| name.starts_with("l2")).collect::<Vec<_>>();
+    assert!(of_l2(reads("c66x.3", "l2.0")).iter().any(|name| name.starts_with("l2.3")));
+    assert!(of_l2(reads("c66x.3", "l2.3")).iter().all(|name| name.starts_with("l2.3")));
 }
 
 /// Mixes without an end have the rates that they settle at.

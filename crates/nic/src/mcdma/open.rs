@@ -19,9 +19,9 @@ pub use crate::mcdma::settings::MAX_QUEUES;
 
 /// Descriptors of one ring: room for a packet of the most pieces; more than the link needs at any distance.
 const RING: RangeInclusive<usize> = 2 + MAX_CHUNKS..=4_096;
-/// How long a frame waits for a descriptor where frames of other queues are behind it: a look ahead takes less, and 10 Gb/s bring
-/// 12.5 kB meanwhile, which the FIFO in front has room for.
-const PATIENCE_NS: u64 = 10_000;
+/// How long a frame waits for a descriptor where frames of other queues are behind it, each of a queue that has none anew: a look
+/// ahead takes less, and 10 Gb/s bring 2.5 kB meanwhile.
+const PATIENCE_NS: u64 = 2_000;
 /// MTUs: the smallest of IPv4, and the largest jumbo frame.
 const MTU: RangeInclusive<usize> = 68..=9_000;
 

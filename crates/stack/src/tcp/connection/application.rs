@@ -335,6 +335,8 @@ impl Connection {
             // Maybe since the handshake, by the old timeout. Checked anew, with the new timeout, when the timer fires.
             self.timers.set(Timer::UserTimeout, now + user_timeout);
         }
+        // The send buffer may be smaller now.
+        self.note_full();
         self.note_work(now);
     }
 }

@@ -293,6 +293,7 @@ impl Connection {
             && now.nanos_since(self.accounts.last.sent) > self.sender.rtt.base_timeout_ns()
         {
             self.sender.congestion.on_idle(now);
+            self.note_full();
         }
     }
 

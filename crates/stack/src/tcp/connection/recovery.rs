@@ -356,7 +356,9 @@ impl Connection {
         } else if let Some(undo) = &mut self.loss.undo {
             undo.cause = Cause::Timeout;
         }
-        self.sender.congestion.on_timeout(now, self.flight(), first);
+        // A recovery that was under way has reduced already, from what was in flight then.
+        let reduces = first && !matches!(was, Recovery::Fast { .. });
+        self.sender.congestion.on_timeout(now, self.flight(), reduces);
         self.sender.ecn.on_reduced(self.sender.nxt);
         self.loss.recovery = Recovery::Timeout { until: self.sender.nxt };
         let is_new = !matches!(was, Recovery::Timeout { .. });

@@ -312,3 +312,25 @@ fn losses_among_reordering_still_reduce() {
         assert!(kept > 10 && counters.spurious_recoveries_undone > 10, "{counters:?}");
     }
 }
+
+#[test]
+fn a_timeout_in_a_recovery_does_not_reduce_again() {
+    for congestion in [Congestion::Cubic, Congestion::NewReno] {
+        let mut config = config();
+        config.socket.congestion = congestion;
+        let mut solo = after_round_trips_with(config, 20);
+        let first = 20 * MSS;
+        solo.send(10 * MSS as usize);
+        assert_eq!(solo.output().len(), 10);
+        solo.pass(ms(40));
+        solo.sack(first, &[(first + MSS, first + 10 * MSS)]);
+        assert_eq!(solo.lengths(), [(first, MSS as usize)]);
+        let threshold = solo.connection.info(solo.now).slow_start_threshold;
+        // What was sent again is lost, too.
+        while solo.connection.counters().timeouts == 0 {
+            solo.fire();
+            solo.output();
+        }
+        assert_eq!(solo.connection.info(solo.now).slow_start_threshold, threshold, "{congestion:?}");
+    }
+}

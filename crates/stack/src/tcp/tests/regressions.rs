@@ -113,6 +113,46 @@ fn who_finds_no_room_after_all_is_told_when_there_is() {
     assert_eq!(solo.connection.poll_ready(), Ready::WRITABLE);
 }
 
+/// As does a pause, after which the window is as at the start.
+#[test]
+fn who_finds_no_room_after_a_pause_is_told_when_there_is() {
+    let mut solo = Solo::established_with(config(), Options { window_scale: Some(4), ..offer(true, false) });
+    let mut una = 0;
+    for _ in 0..6 {
+        while solo.connection.sendable() > 0 {
+            solo.send(MSS as usize);
+        }
+        una = solo.lengths().last().map(|&(at, len)| at + len as i64).unwrap();
+        solo.pass(ms(40));
+        solo.ack(una);
+    }
+    while let Some(&(at, len)) = solo.lengths().last() {
+        una = at + len as i64;
+        solo.pass(ms(40));
+        solo.ack(una);
+    }
+    solo.pass(ms(10_000));
+    solo.connection.poll_ready();
+    let room = solo.connection.sendable();
+    solo.send(room / 2 / MSS as usize * MSS as usize);
+    solo.output();
+    assert_eq!(solo.connection.sendable(), 0, "the buffer is as at the start, too");
+    for _ in 0..20 {
+        solo.pass(ms(40));
+        let Some(info) = Some(solo.connection.info(solo.now)).filter(|info| info.in_flight > 0) else {
+            break;
+        };
+        una += i64::from(info.in_flight);
+        solo.ack(una);
+        if solo.connection.poll_ready().contains(Ready::WRITABLE) {
+            assert!(solo.connection.unsent() > 0);
+            return;
+        }
+        solo.output();
+    }
+    panic!("nobody told");
+}
+
 /// Whoever waited for room and then gave an end waits no longer: the connection can fall asleep in TIME-WAIT.
 #[test]
 fn a_full_buffer_and_an_end_leave_nothing_that_waits() {
