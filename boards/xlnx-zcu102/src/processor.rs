@@ -130,15 +130,15 @@ pub fn mask() {
     unsafe { asm!("msr daifset, #2", options(nostack, preserves_flags)) };
 }
 
-/// Has the physical timer's interrupt be due in a second.
-pub fn watchdog_in_a_second() {
+/// Has this core's physical timer's interrupt be due after so many counts, fewer than 2^31.
+pub fn watchdog_after(counts: u64) {
     // SAFETY: writes CNTP_TVAL_EL0 and CNTP_CTL_EL0: an interrupt is due at the time, nothing else changes.
     unsafe {
         asm!(
             "msr cntp_tval_el0, {}",
             "msr cntp_ctl_el0, {}",
             "isb",
-            in(reg) timer_hz(), in(reg) 1_u64, options(nostack, preserves_flags)
+            in(reg) counts, in(reg) 1_u64, options(nostack, preserves_flags)
         );
     }
 }
@@ -186,7 +186,8 @@ pub fn invalidate(bytes: &mut [u8]) {
     unsafe { asm!("dsb sy", options(nostack, preserves_flags)) };
 }
 
-/// How often the timer counts in a second, as whoever started the processor has set it.
+/// How often the timer counts in a second, as whoever started the processor has set it on this core: the count is all cores', this
+/// register is each one's own. [`clock::hz`](crate::clock::hz) tells it on all of them.
 pub fn timer_hz() -> u64 {
     let hz: u64;
     // SAFETY: reads CNTFRQ_EL0, which changes nothing.

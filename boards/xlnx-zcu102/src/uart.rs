@@ -22,7 +22,10 @@ const LINE: u32 = 0x20;
 /// 115,200 baud of 100 MHz: divided by 124 and by 6 + 1.
 const DIVIDERS: (u32, u32) = (124, 6);
 const RECEIVE_EMPTY: u32 = 1 << 1;
+const SEND_EMPTY: u32 = 1 << 3;
 const SEND_FULL: u32 = 1 << 4;
+/// A byte is on its way.
+const SENDING: u32 = 1 << 11;
 /// As many bytes have come as [`RECEIVE_LEVEL`] says.
 const RECEIVED: u32 = 1;
 
@@ -55,6 +58,11 @@ pub fn print(text: &str) {
         }
         put(byte);
     }
+}
+
+/// Waits until what was sent has left.
+pub fn drain() {
+    while read(STATUS) & (SEND_EMPTY | SENDING) != SEND_EMPTY {}
 }
 
 fn put(byte: u8) {

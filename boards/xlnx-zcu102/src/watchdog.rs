@@ -3,7 +3,7 @@
 //! loop has turned.
 
 use crate::registers::{read, write};
-use crate::{SETTINGS, clock, interrupts, panic, processor};
+use crate::{SETTINGS, clock, interrupts, panic, processor, uart};
 use core::sync::atomic::{AtomicU32, Ordering};
 use core::time::Duration;
 use linerate_firmware::watchdog::Verdict;
@@ -54,10 +54,14 @@ pub fn last_start() -> LastStart {
 /// Switches on this core's.
 pub fn start() {
     if IS_THERE {
-        processor::watchdog_in_a_second();
+        ask_in_a_second();
         interrupts::enable_watchdog();
         listen();
     }
+}
+
+fn ask_in_a_second() {
+    processor::watchdog_after(clock::hz());
 }
 
 /// From here on nothing but the watchdog interrupts, while this core's loop works.
@@ -78,7 +82,7 @@ pub fn sleep() {
 
 /// This core's was due while it slept: it is asked for in between, and nothing is to be saved.
 pub fn hear() {
-    processor::watchdog_in_a_second();
+    ask_in_a_second();
     if let Some(Verdict::Stuck(_)) = CORES[processor::core()].check() {
         panic!("watchdog: nothing ends the sleep of this core");
     }
@@ -95,7 +99,7 @@ pub fn command(line: &str) -> Option<alloc::string::String> {
 #[unsafe(no_mangle)]
 extern "C" fn board_watchdog(registers: &panic::Registers) {
     let Some(due) = interrupts::take() else { return };
-    processor::watchdog_in_a_second();
+    ask_in_a_second();
     due.end();
     let core = processor::core();
     let Some(verdict) = CORES[core].check() else { return };
@@ -103,12 +107,15 @@ extern "C" fn board_watchdog(registers: &panic::Registers) {
     reset(verdict)
 }
 
-/// The end of a report: the board starts anew when as much time has passed as without progress; unless there is no watchdog.
+/// The end of a report: the board starts anew when as much time has passed as without progress, or at once where the clock has not
+/// started, so that no time passes; unless there is no watchdog.
 pub fn wait_and_reset() -> ! {
     let seconds = CORES[processor::core()].seconds();
     if IS_THERE && seconds > 0 {
-        let until = clock::now() + Duration::from_secs(seconds.into());
-        while clock::now() < until {}
+        if clock::hz() > 0 {
+            let until = clock::now() + Duration::from_secs(seconds.into());
+            while clock::now() < until {}
+        }
         reset(Verdict::Ended)
     }
     loop {
@@ -118,6 +125,8 @@ pub fn wait_and_reset() -> ! {
 
 fn reset(verdict: Verdict) -> ! {
     STARTS.before_reset(verdict);
+    // The end of the report, which the reset would take out of the line's FIFO.
+    uart::drain();
     if has_monitor() {
         processor::reset()
     }
