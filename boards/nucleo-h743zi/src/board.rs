@@ -1,7 +1,7 @@
 //! The board as the loop sees it.
 
 use crate::trace::{IDLE, NETWORK, TRACE};
-use crate::{clock, heap, interrupts, uart};
+use crate::{clock, heap, interrupts, panic, uart};
 use alloc::string::String;
 use alloc::vec::Vec;
 use embassy_stm32::peripherals::{IWDG1, RNG};
@@ -103,13 +103,14 @@ impl Board for Nucleo {
 
     fn tasks(&mut self) -> Vec<Task> {
         let (idle_us, all_us) = (self.idle_ns / 1_000, clock::now().as_nanos() / 1_000);
+        let stack_free = panic::stack_never_used();
         let task = |number: u16, name: &str, priority, state, run_us| Task {
             number: number.into(),
             name: name.into(),
             priority,
             state,
             run_us,
-            stack_free: 0,
+            stack_free,
         };
         alloc::vec![
             task(NETWORK, "network", 1, "running", all_us.saturating_sub(idle_us)),
