@@ -26,7 +26,7 @@ use linerate_sim::PacingMode;
 /// The port's name in the description that `fabric` is given.
 const PORT: &str = "port";
 /// Ethernet's header and check sequence, preamble and gap (IEEE 802.3).
-const ETHERNET: [f64; 4] = [14.0, 4.0, 8.0, 12.0];
+pub(super) const ETHERNET: [f64; 4] = [14.0, 4.0, 8.0, 12.0];
 /// Bytes that the model of `fabric` counts for IPv4 and TCP; the rest of our headers goes with Ethernet's.
 const PLAIN_HEADERS: f64 = 40.0;
 /// A busy processor finds this part of the window with each interrupt: some of it is on the way.

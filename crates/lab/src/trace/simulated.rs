@@ -203,8 +203,7 @@ impl<W: Write> Scribe<W> {
         let whole = Span { track, name: "turn", at, len_ns, arrow: Arrow::None, details: &details };
         self.sheet.put(&whole)?;
         let mut at = at;
-        for (name, time) in [("packets", cost.packets), ("bytes", cost.bytes), ("checksums", cost.checksums)]
-        {
+        for (name, time) in cost.parts() {
             if !time.is_zero() {
                 self.sheet.put(&Span { name, at, len_ns: nanos(time), details: &[], ..whole })?;
                 at += time;
@@ -291,9 +290,11 @@ mod tests {
     use crate::scenario::{build, load, watch};
     use serde_json::Value as Json;
 
-    /// The trace of a short run of which so many entries are kept, and what was written.
-    fn trace(entries: usize) -> (Vec<Json>, Written) {
-        let text = "[world]\nduration = \"20 ms\"\n[link]\nrate = \"100 Mbit/s\"\nloss = \"1 %\"\n";
+    /// A short run.
+    const RUN: &str = "[world]\nduration = \"20 ms\"\n[link]\nrate = \"100 Mbit/s\"\nloss = \"1 %\"\n";
+
+    /// The trace of a run of which so many entries are kept, and what was written.
+    fn trace(text: &str, entries: usize) -> (Vec<Json>, Written) {
         let scenario = load::parse(text).unwrap();
         let mut setup = build::build(&scenario, None);
         keep(&mut setup, entries);
@@ -306,8 +307,8 @@ mod tests {
 
     #[test]
     fn a_trace_is_bounded_and_says_what_is_gone() {
-        let (whole, all) = trace(ENTRIES);
-        let (last, cut) = trace(100);
+        let (whole, all) = trace(RUN, ENTRIES);
+        let (last, cut) = trace(RUN, 100);
         assert_eq!((all.lost, cut.lost > 0), (0, true));
         // Each entry is two lines at most where processors take no time; names and samples come on top.
         let of_flow = |event: &&Json| event["ph"] == "C" && event["pid"].as_u64() > Some(4);
@@ -322,5 +323,30 @@ mod tests {
             spans.map(|event| event["ts"].as_f64().unwrap()).fold(f64::INFINITY, f64::min)
         };
         assert!(first(&last, "data") > first(&whole, "data"));
+    }
+
+    #[test]
+    fn what_a_turn_went_to_adds_up_to_it() {
+        let processor = "processor = { packet = \"1 us\", kilobyte = \"700 ns\", checksum = \"900 ns\", interrupt = \"2 us\", \
+                         call = \"300 ns\", give-way = \"400 ns\", copy = \"500 ns\" }\noffload = \"none\"\n";
+        let flow = "[[flow]]\nwriter = { calls = \"512 B\", gives-way = true }\n";
+        let (events, _) = trace(&format!("{RUN}[client]\n{processor}[server]\n{processor}{flow}"), ENTRIES);
+        let parts = CpuTimes::default().parts().map(|(name, _)| name);
+        let mut all = [0.0; 7];
+        // Each turn in microseconds, and what of it its parts, which follow it, make up.
+        let mut turns: Vec<[f64; 2]> = Vec::new();
+        for event in events.iter().filter(|event| event["ph"] == "X") {
+            let dur = event["dur"].as_f64().unwrap();
+            if event["name"] == "turn" {
+                turns.push([dur, 0.0]);
+            } else if let Some(part) = parts.iter().position(|name| event["name"] == *name) {
+                turns.last_mut().unwrap()[1] += dur;
+                all[part] += dur;
+            }
+        }
+        assert!(all.iter().all(|time| *time > 0.0), "{parts:?}: {all:?} us");
+        for [turn, of_parts] in turns {
+            assert!((turn - of_parts).abs() < 1e-6, "{of_parts} of {turn} us");
+        }
     }
 }
