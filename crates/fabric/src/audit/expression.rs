@@ -68,7 +68,8 @@ impl fmt::Display for ExpressionError {
 impl std::error::Error for ExpressionError {}
 
 /// A unit as datasheets print it: its size in bits and seconds. A bare `M` behind a clock is 10^6 per second; a symbol on
-/// the line (`baud`) counts as one bit; a transfer, a cycle and a packet count as one.
+/// the line (`baud`) counts as one bit; a transfer, a cycle and a packet count as one. `K` is 1,024 before a size in bits or
+/// bytes, and 1,000 before a rate or a frequency.
 pub fn unit(name: &str) -> Option<Quantity> {
     let of = |value, bits, seconds| Some(Quantity { value, bits, seconds });
     match name {
@@ -84,6 +85,8 @@ pub fn unit(name: &str) -> Option<Quantity> {
     }
     let (scale, rest) = prefix(name)?;
     let base = base_unit(rest)?;
+    let is_size = (base.bits, base.seconds) == (1, 0);
+    let scale = if name.strip_prefix('K') == Some(rest) && !is_size { 1e3 } else { scale };
     Some(Quantity { value: base.value * scale, ..base })
 }
 

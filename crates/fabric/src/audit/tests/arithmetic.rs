@@ -58,6 +58,20 @@ fn units_keep_bits_and_bytes_apart() {
 }
 
 #[test]
+fn a_large_k_is_1024_before_sizes_alone() {
+    let of = |value, bits, seconds| Some(Quantity { value, bits, seconds });
+    for (name, value) in [("KB", 8.0 * 1024.0), ("Kbytes", 8.0 * 1024.0), ("Kb", 1024.0), ("Kbit", 1024.0)] {
+        assert_eq!(unit(name), of(value, 1, 0), "{name}");
+    }
+    for (name, value) in [("Kbps", 1e3), ("Kb/s", 1e3), ("KB/s", 8e3), ("Kbaud", 1e3)] {
+        assert_eq!(unit(name), of(value, 1, -1), "{name}");
+    }
+    assert_eq!(unit("KHz"), of(1e3, 0, -1));
+    assert_eq!(unit("KT/s"), of(1e3, 0, -1));
+    assert_eq!(unit("KiB/s"), of(8.0 * 1024.0, 1, -1));
+}
+
+#[test]
 fn numbers_are_shown_with_six_digits() {
     for (value, text) in
         [(0.0, "0"), (19_753.086, "19753.1"), (67.828_125, "67.8281"), (5.0, "5"), (1e-4, "0.0001")]
