@@ -40,9 +40,10 @@ Rows of latency have a client of ours (`openloop`): *latency-1* asks for one byt
 there; *latency-64-half* asks over 64 connections at fixed times, half as often as the slowest contender can answer. A
 latency counts from the time at which a request was due (coordinated omission is corrected).
 
-All write a log of requests. Settings of the peers are Debian's defaults but for: one worker, `sendfile`, keep-alive
-without a limit of requests, room for 4,096 connections. FTP sessions log in once and move the file several times;
-pure-ftpd, and linerate for uploads, verify a password, vsftpd's user is anonymous. Files
+All write a log of requests, a line for each, several lines at a time. Settings of the peers are Debian's defaults but for: one worker, `sendfile`,
+keep-alive without a limit of requests, room for 4,096 connections, nginx's log (`buffer=64k flush=20ms`, `log_not_found off`). FTP sessions log in
+once and move the file several times; for uploads linerate and pure-ftpd verify a password whose hash takes 10 ms, for downloads pure-ftpd one whose
+hash takes next to nothing; all others are anonymous. Files
 are served from disk, and lie in the page cache; uploads go to memory (`/dev/shm`). Rows of *-tmpfs* are served from memory, of *-cold* from disk when
 the page cache has nothing of the file, of *-disk* stored on disk; what the disk takes is the same for all, and on a shared machine what others leave of it.
 ";

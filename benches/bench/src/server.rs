@@ -112,9 +112,9 @@ impl Server {
         command.stdin(Stdio::null()).stdout(out.try_clone()?).stderr(out);
         let child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;
         let login = match contender {
-            Contender::PureFtpd => "bench:bench",
             Contender::Vsftpd => "anonymous:a",
             _ if stores => "bench:bench",
+            Contender::PureFtpd => "reader:bench",
             _ => "anonymous:a",
         };
         let mut server = Server { place, login, contender, child: Some(child), log, group };
