@@ -1,5 +1,7 @@
 //! The control connection: lines that come, commands that wait, replies that go.
 
+use super::command::{Verb, parse};
+use super::config::Limits;
 use super::hub::Turn;
 use super::line::{Line, LineReader};
 use super::reply::Replies;
@@ -87,7 +89,7 @@ impl Control {
     /// Reads a command, unless too many wait already.
     pub(super) fn read_line(&mut self, turn: &mut Turn<'_, '_>) -> Option<Line> {
         let limits = &turn.hub.config.limits;
-        let max = limits.path_line_len.max(limits.line_len);
+        let max = longest_line(limits);
         if self.queue.len() >= limits.queued_commands || self.queued_len() >= max {
             return None;
         }
@@ -113,12 +115,35 @@ impl Control {
 
     /// Whether the client closed its side and no command is left.
     pub(super) fn is_abandoned(&self, turn: &mut Turn<'_, '_>) -> bool {
-        let finished = match turn.ctx.net.state(self.conn) {
+        self.has_finished(turn) && self.queue.is_empty() && turn.ctx.net.peek(self.conn).is_empty()
+    }
+
+    /// Whether the client closed its side without having said QUIT. Other commands that wait tell nothing: a client that is
+    /// killed may have sent NOOP to keep the connection.
+    pub(super) fn is_broken_off(&self, turn: &mut Turn<'_, '_>) -> bool {
+        self.has_finished(turn) && !self.queue.iter().any(is_quit) && !self.finds_quit(turn)
+    }
+
+    fn has_finished(&self, turn: &Turn<'_, '_>) -> bool {
+        match turn.ctx.net.state(self.conn) {
             ConnState::Open { finished } => finished,
             ConnState::Closed(_) => true,
             ConnState::Connecting => false,
-        };
-        finished && self.queue.is_empty() && turn.ctx.net.peek(self.conn).is_empty()
+        }
+    }
+
+    /// Whether QUIT is among what has come and was not read yet.
+    fn finds_quit(&self, turn: &mut Turn<'_, '_>) -> bool {
+        let max = longest_line(&turn.hub.config.limits);
+        let mut reader = self.reader.clone();
+        let mut unread = turn.ctx.net.peek(self.conn);
+        while let (taken, Some(line)) = reader.next(unread, max) {
+            if is_quit(&line) {
+                return true;
+            }
+            unread = &unread[taken..];
+        }
+        false
     }
 
     /// Makes room for more replies; a client that does not read them gets nothing more done.
@@ -160,6 +185,14 @@ impl Control {
             turn.ctx.net.close(self.conn);
         }
     }
+}
+
+fn longest_line(limits: &Limits) -> usize {
+    limits.path_line_len.max(limits.line_len)
+}
+
+fn is_quit(line: &Line) -> bool {
+    matches!(line, Line::Text(text) if parse(text).is_ok_and(|command| command.verb == Verb::Quit))
 }
 
 #[cfg(test)]

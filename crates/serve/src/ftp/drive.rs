@@ -82,11 +82,12 @@ pub(super) fn progress(s: &mut Session, turn: &mut Turn<'_, '_>) {
 }
 
 /// Ends an upload whose client has closed the control connection, as ABOR would (RFC 959 section 4.1.1, QUIT): the process may have been
-/// killed, and what has come need not be all. True if there was one.
+/// killed, and what has come need not be all. Not so where it has sent QUIT before, as scripts do that are piped to the server: that
+/// waits for the upload's end. True if there was one.
 fn give_up_upload(s: &mut Session, turn: &mut Turn<'_, '_>) -> bool {
     let is_moving =
         matches!(&s.job, Job::Transfer(transfer) if transfer.is_upload() && !transfer.is_closing());
-    let gives_up = is_moving && s.control.is_abandoned(turn);
+    let gives_up = is_moving && s.control.is_broken_off(turn);
     if gives_up {
         s.abort_job(turn);
     }

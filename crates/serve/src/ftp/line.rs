@@ -39,6 +39,7 @@ enum Telnet {
 }
 
 /// Splits the byte stream of a control connection into lines.
+#[derive(Clone)]
 pub(super) struct LineReader {
     line: Vec<u8>,
     telnet: Telnet,

@@ -32,6 +32,77 @@ fn an_upload_whose_client_closes_the_control_connection_is_cut_short() {
     ftp.assert_released();
 }
 
+/// Clients send NOOP to keep a connection, and may be killed all the same: whether a command waits in our queue or is not read yet, as there are
+/// too many.
+#[test]
+fn commands_that_wait_make_a_part_no_whole_file() {
+    for (noops, data_first) in [(1, false), (1, true), (40, false), (40, true)] {
+        for is_seen_before in [false, true] {
+            let mut ftp = Ftp::anna();
+            let data = ftp.passive();
+            ftp.expect("STOR a.txt", "150");
+            ftp.world.client_send(data, b"half");
+            ftp.world.client_send(ftp.control, "NOOP\r\n".repeat(noops).as_bytes());
+            if is_seen_before {
+                ftp.run();
+            }
+            let mut ends = [ftp.control, data];
+            if data_first {
+                ends.reverse();
+            }
+            ends.into_iter().for_each(|end| ftp.world.net.client_finish(end));
+            ftp.run();
+            assert_eq!(ftp.content("/a.txt"), b"one\ntwo\n", "{noops} {data_first} {is_seen_before}");
+            ftp.assert_released();
+        }
+    }
+    // Nobody waits for the data either.
+    let mut ftp = Ftp::anna();
+    ftp.passive();
+    ftp.expect("STOR a.txt", "150");
+    ftp.send("NOOP");
+    ftp.world.net.client_finish(ftp.control);
+    ftp.expect_replies("426 226 200");
+    ftp.assert_released();
+}
+
+/// A script that is piped to the server ends so: `printf 'USER ...STOR a.txt\r\nQUIT\r\n' | nc -N server 21`.
+#[test]
+fn who_sends_quit_before_closing_has_said_that_the_upload_is_to_end_by_itself() {
+    for (lines, is_data_first) in [("QUIT\r\n", false), ("QUIT\r\n", true), ("SIZE a.txt\r\nquit\r\n", true)]
+    {
+        let mut ftp = Ftp::anna();
+        let data = ftp.passive();
+        ftp.expect("STOR a.txt", "150");
+        let send = |ftp: &mut Ftp| {
+            ftp.world.client_send(data, b"all");
+            ftp.world.net.client_finish(data);
+        };
+        if is_data_first {
+            send(&mut ftp);
+        }
+        // In two segments, of which the first ends within the word.
+        let (first, second) = lines.split_at(lines.len() - 4);
+        ftp.world.client_send(ftp.control, first.as_bytes());
+        ftp.world.client_send(ftp.control, second.as_bytes());
+        ftp.world.net.client_finish(ftp.control);
+        if !is_data_first {
+            ftp.run();
+            ftp.advance(Duration::from_secs(1));
+            send(&mut ftp);
+            ftp.run();
+            ftp.advance(Duration::from_millis(10));
+        }
+        let replies = ftp.replies();
+        assert!(
+            replies.contains("226 Transfer complete") && replies.contains("221 "),
+            "{lines:?}: {replies}"
+        );
+        assert_eq!(ftp.content("/a.txt"), b"all", "{lines:?} {is_data_first}");
+        ftp.assert_released();
+    }
+}
+
 /// The kernel closes them one after the other; the server may look in between.
 #[test]
 fn a_control_connection_that_ends_just_after_the_data_is_the_end_of_the_upload_too() {
