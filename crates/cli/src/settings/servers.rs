@@ -4,7 +4,8 @@ use super::forms::{self, Count};
 use super::{SettingsError, bad};
 use crate::values::{ByteSize, Span, ValueError};
 use linerate_lab::from_text;
-use linerate_serve::{ftp, http, iperf3};
+use linerate_serve::{ftp, http, iperf3, memory};
+use linerate_transport::VirtualPath;
 use serde::Deserialize;
 use std::str::FromStr;
 use std::time::Duration;
@@ -86,8 +87,20 @@ impl Value for String {
 impl Value for UrlPath {
     fn flaw(&self, _least: u64, most: u64) -> Option<String> {
         let is_plain = self.0.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#%".contains(&byte));
-        let fits = self.0.starts_with('/') && self.0.len() as u64 <= most && is_plain;
-        (!fits).then(|| "a path that begins with / and needs no escapes".to_owned())
+        if !self.0.starts_with('/') || self.0.len() as u64 > most || !is_plain {
+            return Some(format!("a path of up to {most} bytes that begins with / and needs no escapes"));
+        }
+        // Requests are compared as they are resolved: what resolves to something else would never be asked for.
+        let path = VirtualPath::parse(&self.0).ok().filter(|path| path.as_str() == self.0 && !path.is_root());
+        match path {
+            None => Some(
+                "a path that is not the root, without / at its end and without //, . and .. in it".to_owned(),
+            ),
+            Some(path) if memory::lookup(&path).is_some() => {
+                Some("a path that is not a memory file's".to_owned())
+            }
+            Some(_) => None,
+        }
     }
 
     fn shown(&self) -> String {

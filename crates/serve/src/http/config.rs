@@ -38,7 +38,8 @@ pub struct Config {
     pub server_header: bool,
     /// How requests are logged (`log` target `http::access`, level info); `None` for not at all. Default: combined.
     pub access_log: Option<LogFormat>,
-    /// A path that answers with the server's counters as JSON, as `/.linerate/status`. Default: none.
+    /// A path that answers with the server's counters as JSON, as `/.linerate/status`: as [`VirtualPath`](linerate_transport::VirtualPath) has it,
+    /// else no request meets it. Memory files come first. Default: none.
     pub status_path: Option<String>,
     /// Bounds.
     pub limits: Limits,

@@ -558,6 +558,8 @@ impl Server {
             conn.pieces.push_back(Piece::Bytes(Bytes::from(chunk.to_vec())));
         }
         self.out.clear();
+        // Nobody has said yet whether there is room for what is too long for one write.
+        hand_over(ctx, conn);
     }
 
     /// Hands a piece over behind the output buffer, or queues what there is no room for.

@@ -346,6 +346,8 @@ impl Server {
         }
         if ctx.net.state(id) == ConnState::Closed(CloseReason::File) {
             self.counters.files_changed += 1;
+            // What is believed of it promises more than there is to everybody who asks.
+            self.cache.distrust();
         }
         self.log_cut(ctx, &mut conn);
         ctx.net.close(id);

@@ -58,3 +58,22 @@ fn the_answer_to_a_client_that_broke_goes_to_nobody() {
         rig.check_at_rest();
     }
 }
+
+#[test]
+fn a_file_that_became_shorter_is_asked_for_anew_however_long_it_is_believed() {
+    let timeouts = Timeouts { cache: core::time::Duration::from_secs(3_600), ..Timeouts::default() };
+    let mut rig = Rig::with(Config { timeouts, ..config() });
+    let conn = rig.connect();
+    rig.world.net.client_stall(conn, true);
+    rig.send(conn, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    rig.world.files.nodes.get_mut("/big").unwrap().data.truncate(80_000);
+    rig.world.net.client_stall(conn, false);
+    rig.run();
+    assert_eq!(rig.server.counters().files_changed, 1);
+    let conn = rig.connect();
+    rig.send(conn, "GET /big HTTP/1.1\r\nHost: a\r\n\r\n");
+    let answer = rig.received(conn);
+    let answer = String::from_utf8_lossy(&answer);
+    assert_eq!((status_of(&answer), field(&answer, "Content-Length")), ("200", Some("80000")));
+    assert_eq!(rig.server.counters().files_changed, 1);
+}

@@ -365,6 +365,30 @@ fn the_null_file_counts_what_it_swallows() {
     assert_eq!(rig.server.counters().content_received, 3_000_005);
 }
 
+/// What is gathered of short answers may be more than is written at once when a long one was copied behind them.
+#[test]
+fn answers_that_were_gathered_go_out_without_anything_else_happening() {
+    let ranges: Vec<String> = (0..16).map(|at| format!("{}-{}", at * 4_096, at * 4_096 + 2_047)).collect();
+    let short = "GET /memory/2048 HTTP/1.1\r\nHost: a\r\n\r\n".repeat(14);
+    let shorter = "GET /memory/1000 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let get = format!("GET /memory/1M HTTP/1.1\r\nHost: a\r\nRange: bytes={}\r\n", ranges.join(","));
+    let put = "PUT /memory/null HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n";
+    for (last, is_end) in
+        [("Connection: close\r\n\r\n", true), ("\r\n", false), (&format!("\r\n{put}"), false)]
+    {
+        let mut rig = Rig::new();
+        let conn = rig.connect();
+        rig.send(conn, format!("{short}{shorter}{get}{last}"));
+        let answers = rig.received(conn);
+        assert!(answers.len() > 2 * crate::http::drive::GATHER_MAX, "{} {last:?}", answers.len());
+        let answers = String::from_utf8_lossy(&answers);
+        assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), 15, "{last:?}");
+        assert_eq!(answers.matches("HTTP/1.1 206 ").count(), 1, "{last:?}");
+        assert_eq!(answers.contains("HTTP/1.1 100 "), last.contains("PUT"));
+        assert_eq!(rig.world.net.client_sees_end(conn), is_end, "{last:?}");
+    }
+}
+
 #[test]
 fn the_status_page_tells_the_counters() {
     let mut rig = Rig::with(Config { status_path: Some(owned("/.linerate/status")), ..config() });
