@@ -63,7 +63,7 @@ pub struct Stream {
     pub datagrams: u64,
     /// Datagrams sent during the omit time.
     pub omitted_datagrams: u64,
-    /// Bytes at the last interval.
+    /// Bytes that count at the last interval.
     pub reported_bytes: u64,
     /// Congestion control of the connection.
     pub congestion: Option<AlgorithmName>,
@@ -225,9 +225,9 @@ impl Stream {
         self.reception.jitter_s = 0.0;
         self.omitted_datagrams = self.datagrams;
         self.omitted_bytes = self.bytes;
+        self.reported_bytes = 0;
         if !self.sends {
             self.bytes = 0;
-            self.reported_bytes = 0;
         }
     }
 

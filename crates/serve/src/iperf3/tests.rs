@@ -194,6 +194,29 @@ fn lost_last_bytes_do_not_hold_a_test_for_ever() {
     assert_eq!(world.received(control), [1, 2, 13]);
 }
 
+/// Whatever was reported of the omit time: the first interval after it is like the others.
+#[test]
+fn the_first_interval_after_the_omit_time_has_what_was_sent_in_it() {
+    let (mut world, mut server) = world();
+    let params = r#"{"tcp":true,"reverse":true,"time":5,"omit":3,"len":1250,"bandwidth":10000000,"get_server_output":1}"#;
+    let (control, _) = negotiate(&mut world, &mut server, b'i', params);
+    let stream = open(&mut world, &mut server, &cookie(b'i'));
+    // A loop that is called a little late each time.
+    for _ in 0..6_000 {
+        world.now += Duration::from_micros(1_003);
+        world.run(&mut server);
+    }
+    world.received(stream);
+    world.client_send(control, &[4]);
+    world.run(&mut server);
+    world.received(control);
+    let json = finish(&mut world, &mut server, control);
+    let report = json["server_output_text"].as_str().unwrap();
+    let first = report.lines().find(|line| line.starts_with("[SUM]   0.00-1.0")).expect(report);
+    let rate: f64 = first.split("MBytes").nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    assert!((9.5..10.5).contains(&rate), "{report}");
+}
+
 #[test]
 fn omitted_time_does_not_count() {
     let (mut world, mut server) = world();
