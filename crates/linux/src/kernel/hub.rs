@@ -18,9 +18,10 @@ use std::time::Duration;
 /// Settings of a [`super::KernelTransport`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelConfig {
-    /// Most connections at once, closing ones included. Beyond them, and where descriptors are short, connections that
-    /// their server has closed and whose data is all sent give way, the oldest first; where there are none, newcomers are
-    /// reset at once. It should leave descriptors for files and listeners. Default: 16,384.
+    /// Most connections at once, closing ones included. Beyond them, and where no descriptor is left, connections that their
+    /// server has closed give way: of the oldest few one whose data is all sent, else the oldest, which is reset. Where none is closed,
+    /// newcomers are reset at once. Where fewer than 16 descriptors are left, only those whose data is all sent give way. It should
+    /// leave descriptors for files and listeners. Default: 16,384.
     pub connections_max: usize,
     /// Memory for receive buffers and queued payload, in bytes, half of it each. Where it is used up, connections
     /// still work with 4 KiB to receive and one payload to send. Default: 256 MiB.
@@ -105,7 +106,7 @@ pub(crate) fn parse_event_data(data: EventData) -> (Kind, Key) {
 
 /// Bytes that a closed connection's peer may send per call before they are thrown away.
 const SCRATCH_LEN: usize = 64 << 10;
-/// Where fewer descriptors than these are left, connections that their servers have closed do not linger.
+/// Where fewer descriptors than these are left, connections that their servers have closed do not linger once their data is all sent.
 pub(crate) const DESCRIPTORS_FOR_FILES: u64 = 16;
 
 /// What all sockets share.

@@ -27,7 +27,7 @@ pub use hub::{KernelConfig, KernelCounters};
 use crate::files::{FileAccess, ReadAheadDone};
 use crate::slab::{Key, Slab};
 use conn::{Conn, Fate};
-use hub::{Hub, Kind, listener_id, parse_event_data};
+use hub::{DESCRIPTORS_FOR_FILES, Hub, Kind, listener_id, parse_event_data};
 use linerate_transport::{ConnId, Event, ListenerId, Ready, Source, UdpId};
 use linerate_wire::units::Instant;
 use listener::Listener;
@@ -48,6 +48,8 @@ const BYTES_PER_TURN: u64 = 8 << 20;
 const SOCKETS_MAX: usize = 4096;
 /// Closed connections looked at to find the one that gives way.
 const CLOSING_COMPARED: usize = 16;
+/// Closed connections looked at to find those that have sent everything, where descriptors are short.
+const CLOSING_WALKED: usize = 256;
 /// When descriptors ran out, accepting is tried again after this time, or as soon as a connection ends.
 const STARVED_RETRY: Duration = Duration::from_millis(100);
 
@@ -298,6 +300,32 @@ impl KernelTransport {
             self.remove_conn(key);
             return true;
         }
+    }
+
+    /// Drops connections that their servers have closed and that have sent everything, the oldest first and as many as are to be left for
+    /// files: their numbers are those that come next, which does not tell that there are few. Others keep theirs: nothing is lost
+    /// while the newcomer has its own.
+    fn drop_sent(&mut self) {
+        let (mut left, mut kept) = (DESCRIPTORS_FOR_FILES, 0);
+        for _ in 0..self.closing.len().min(CLOSING_WALKED) {
+            if left == 0 {
+                break;
+            }
+            let Some(key) = self.closing.pop_front() else { break };
+            match self.conns.get(key).and_then(Conn::closing) {
+                Some(true) => {
+                    left -= 1;
+                    self.hub.counters.gave_way += 1;
+                    self.remove_conn(key);
+                }
+                Some(false) => {
+                    self.closing.push_back(key);
+                    kept += 1;
+                }
+                None => {}
+            }
+        }
+        self.closing.rotate_right(kept);
     }
 
     fn remove_conn(&mut self, key: Key) {

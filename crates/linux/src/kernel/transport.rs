@@ -1,7 +1,7 @@
 //! The contract, fulfilled by [`KernelTransport`].
 
 use super::conn::{Conn, Fate};
-use super::hub::{DESCRIPTORS_FOR_FILES, Kind, conn_id, listener_id, udp_id};
+use super::hub::{Kind, conn_id, listener_id, udp_id};
 use super::listener::{self, Accept, Listener};
 use super::udp::UdpSocket;
 use super::{KernelTransport, conn_key, listener_key, socket, udp_key};
@@ -191,8 +191,7 @@ impl Transport for KernelTransport {
                 Accept::Conn(fd, remote) => {
                     let (owner, options) = (entry.owner, entry.options.clone());
                     if self.hub.is_short_of_descriptors(&fd) {
-                        // As many as are to stay free: those that come next get the numbers of these, which do not tell.
-                        (0..DESCRIPTORS_FOR_FILES).all(|_| self.drop_closing());
+                        self.drop_sent();
                     }
                     if !self.make_room() {
                         self.hub.counters.accept_refused += 1;

@@ -1,6 +1,7 @@
 //! More connections than there is room for, and less memory than everybody wants.
 
 use super::*;
+use crate::kernel::hub;
 use crate::sys::socket as sys;
 use rustix::net::sockopt;
 use std::time::Duration;
@@ -91,15 +92,80 @@ fn one_busy_connection_does_not_starve_another() {
     assert!(got > 1 << 20);
 }
 
-/// Runs [`child_without_descriptors`] in a process of its own, whose limit of descriptors it may lower.
-#[test]
-fn running_out_of_descriptors_is_counted_and_survived() {
+/// Runs a test in a process of its own, whose limit of descriptors it may lower.
+#[track_caller]
+fn check_child(name: &str) {
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["child_without_descriptors", "--ignored", "--test-threads=1"])
+        .args([name, "--ignored", "--test-threads=1"])
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn running_out_of_descriptors_is_counted_and_survived() {
+    check_child("child_without_descriptors");
+}
+
+#[test]
+fn where_few_descriptors_are_left_only_what_is_sent_gives_way() {
+    check_child("child_with_few_descriptors");
+}
+
+#[test]
+#[ignore = "lowers the limit of the whole process; another test runs it as a child"]
+fn child_with_few_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    const LEN: u64 = 16 << 20;
+    let used = std::fs::read_dir("/proc/self/fd").unwrap().count() as u64;
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = Some(used + 60);
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let mut rig = Rig::new();
+    let (listener, addr) = rig.listen(Some("127.0.0.1"));
+    // The oldest have more than the kernel takes, and their peers do not read; others are all sent.
+    let slow: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let quick: Vec<_> = (0..3).map(|_| std::net::TcpStream::connect(addr).unwrap()).collect();
+    let late = Unconnected::new();
+    let servers: Vec<ConnId> = (0..6).map(|_| rig.accept(listener)).collect();
+    let mut sent = [0; 3];
+    for (sent, &server) in sent.iter_mut().zip(&servers) {
+        let mut before = u64::MAX;
+        while *sent < LEN && *sent != before {
+            before = *sent;
+            *sent = rig.send_pattern(server, *sent, LEN);
+            rig.settle();
+        }
+        assert!(rig.net.unsent(server) > 0);
+    }
+    servers.iter().for_each(|&server| rig.net.close(server));
+    rig.settle();
+    let mut others = Vec::new();
+    while others.last().is_none_or(|other: &std::fs::File| {
+        (std::os::fd::AsRawFd::as_raw_fd(other) as u64) < used + 60 - hub::DESCRIPTORS_FOR_FILES
+    }) {
+        others.push(std::fs::File::open("/dev/null").unwrap());
+    }
+    let late = late.connect(addr);
+    let newcomer = rig.accept(listener);
+    assert_eq!(rig.net.remote_addr(newcomer), Some(late.local_addr().unwrap()));
+    assert_eq!(rig.net.counters().gave_way, 3);
+    for (peer, sent) in slow.iter().zip(sent) {
+        peer.set_nonblocking(true).unwrap();
+        let (mut got, mut is_over) = (0, false);
+        let mut buffer = vec![0; 1 << 16];
+        rig.wait("all came", |_| {
+            match std::io::Read::read(&mut &*peer, &mut buffer) {
+                Ok(0) => is_over = true,
+                Ok(len) => got = check_pattern(got, &buffer[..len]),
+                Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+            }
+            is_over
+        });
+        assert_eq!(got, sent);
+    }
+    drop(quick);
 }
 
 #[test]
