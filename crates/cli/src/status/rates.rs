@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// A look younger than this gives rates that jump about.
 const LEAST_SPAN: Duration = Duration::from_millis(400);
-/// A look older than this says little of now.
-const LONGEST_SPAN: Duration = Duration::from_secs(10);
+/// A look older than this says little of now. Who looks every ten seconds, as `top` does at the least, may have to wait for each answer.
+const LONGEST_SPAN: Duration = Duration::from_secs(15);
 
 /// What was seen of the whole at one time.
 #[derive(Debug, Default)]
@@ -137,6 +137,7 @@ mod tests {
         history.keep(Look { at: at(1000), ..Look::default() });
         assert_eq!(base(&history, 1100), Some(at(0)), "the newer one is too young");
         assert_eq!(base(&history, 1500), Some(at(1000)));
-        assert_eq!(base(&history, 11_001), None, "both are too old");
+        assert_eq!(base(&history, 11_100), Some(at(1000)), "a look every ten seconds, and the way to us");
+        assert_eq!(base(&history, 16_001), None, "both are too old");
     }
 }

@@ -120,9 +120,9 @@ impl Watch {
         self.report.as_ref()
     }
 
-    /// Seconds between the last two reports.
+    /// Seconds between the last two reports, by the server's clock that nobody sets.
     fn span(&self) -> Option<f64> {
-        let span = self.report.as_ref()?.time - self.before.as_ref()?.time;
+        let span = self.report.as_ref()?.uptime - self.before.as_ref()?.uptime;
         (span > 0.0).then_some(span)
     }
 
@@ -239,6 +239,16 @@ mod tests {
         // A server that was started again has no past.
         watch.update(Ok(report(1.0, vec![])));
         assert_eq!(watch.totals(), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_does_not_change_rates() {
+        let mut watch = Watch::new("a".to_owned());
+        watch.update(Ok(report(5.0, vec![])));
+        let later = report(6.0, vec![]);
+        watch.update(Ok(Report { time: later.time + 60.0, ..later }));
+        assert_eq!(watch.totals().unwrap().send_rate, 8_000.0);
+        assert_eq!(watch.drops()[0].growth, 1.0);
     }
 
     #[test]
