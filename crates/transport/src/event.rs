@@ -46,7 +46,8 @@ impl Ready {
     pub const READABLE: Ready = Ready(1);
     /// The connection is established, or room came back in its send buffer.
     pub const WRITABLE: Ready = Ready(2);
-    /// Everything queued was acknowledged (with the FIN, after `shutdown`).
+    /// Everything queued was acknowledged by the peer (own engine) or taken by the kernel, which need not have sent it yet; after
+    /// `shutdown` with the FIN.
     pub const SENT: Ready = Ready(4);
     /// The peer sent FIN: after the readable data there is no more.
     pub const FINISHED: Ready = Ready(8);

@@ -3,7 +3,7 @@
 //! ```text
 //!                     data connection          everything queued and
 //!   150 ─> Connecting ───────────────> Moving ─────────────────────────> (sending) 226
-//!              │ 425                     │      acknowledged with FIN
+//!              │ 425                     │      sent with FIN (`Ready::SENT`)
 //!              v                         │ FIN received, and the control connection lasts, or a failure
 //!            over                        └──────────────> Closing ─────> (receiving) 226
 //!                                                         all written and closed
@@ -273,7 +273,7 @@ impl Transfer {
         None
     }
 
-    /// Ends a sending transfer when everything was acknowledged, or will never be.
+    /// Ends a sending transfer when everything was sent, as the transport sees it ([`Ready::SENT`]), or will never be.
     fn check_sent(
         &mut self,
         turn: &mut Turn<'_, '_>,
@@ -282,13 +282,13 @@ impl Transfer {
         ready: Ready,
     ) -> Option<Ended> {
         let (Phase::Moving, Body::Send(sender)) = (self.phase, &self.body) else { return None };
-        let acknowledged = sender.shut && turn.ctx.net.unsent(conn) == 0;
+        let sent = sender.shut && turn.ctx.net.unsent(conn) == 0;
         let closed = ready.contains(Ready::CLOSED).then(|| close_reason(turn, conn));
         let outcome = match closed {
-            // The range ended before its promised length, whatever was acknowledged.
+            // The range ended before its promised length, whatever was sent.
             Some(CloseReason::File) => lost(CloseReason::File),
-            Some(CloseReason::Done) if acknowledged => Outcome::Complete,
-            _ if acknowledged && ready.contains(Ready::SENT) => Outcome::Complete,
+            Some(CloseReason::Done) if sent => Outcome::Complete,
+            _ if sent && ready.contains(Ready::SENT) => Outcome::Complete,
             Some(reason) => lost(reason),
             None => return None,
         };
