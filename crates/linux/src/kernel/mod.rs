@@ -303,8 +303,8 @@ impl KernelTransport {
     }
 
     /// Drops connections that their servers have closed and that have sent everything, the oldest first and as many as are to be left for
-    /// files: their numbers are those that come next, which does not tell that there are few. Others keep theirs: nothing is lost
-    /// while the newcomer has its own.
+    /// files: their numbers are those that come next, which does not tell that there are few. Others keep theirs: what
+    /// they still send is not lost, though files may find no descriptor until one of them has sent it.
     fn drop_sent(&mut self) {
         let (mut left, mut kept) = (DESCRIPTORS_FOR_FILES, 0);
         for _ in 0..self.closing.len().min(CLOSING_WALKED) {
