@@ -31,6 +31,8 @@ const LEVELS: u32 = 30;
 const BEYOND: usize = 2;
 /// Connections of a level.
 const CONNECTIONS: u32 = 60;
+/// By how much departures may be late on a machine of its own, in ms; in virtual time none is.
+const LATE_MS: f64 = 1.0;
 const PANICKED: &str = "a thread panicked";
 /// Between two levels, as in the lab's ramps.
 const PAUSE: Duration = Duration::from_millis(300);
@@ -206,7 +208,7 @@ pub fn run(image: &[u8], folder: &str, is_quick: bool) -> Result<(), String> {
         ("csv", schema::write(&records)),
         ("json", format!("{json:#}\n")),
         ("svg", picture),
-        ("html", page::html(&ramps, &seed, &origin)?),
+        ("html", page::html(&ramps, &seed, &origin, LATE_MS)?),
     ];
     for (ending, text) in written {
         let path = Path::new(folder).join(format!("softcore-ramp.{ending}"));
