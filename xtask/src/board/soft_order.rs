@@ -17,9 +17,16 @@ const FIXED: &str = "trap";
 /// How a name ends that tells a hash, which changes with the code: `17h`, 16 digits, `E`.
 const HASH: (&str, usize) = ("17h", 20);
 
-/// Leaves the order to the linker.
-pub fn forget() -> Result<()> {
-    std::fs::write(shell::root().join(ORDER), "").with_context(|| ORDER.to_owned())
+/// Leaves the order to the linker; returns the one that there was.
+pub fn forget() -> Result<String> {
+    let before = std::fs::read_to_string(shell::root().join(ORDER)).with_context(|| ORDER.to_owned())?;
+    put("")?;
+    Ok(before)
+}
+
+/// Writes an order down.
+pub fn put(text: &str) -> Result<()> {
+    std::fs::write(shell::root().join(ORDER), text).with_context(|| ORDER.to_owned())
 }
 
 /// Has the image do its work, and writes where its functions are to lie; the next build uses it.
@@ -43,7 +50,7 @@ pub fn write(hardware: &Path, image: &Path) -> Result<()> {
         })
         .collect();
     let (text, lines) = script(&mut placed);
-    std::fs::write(shell::root().join(ORDER), text).with_context(|| ORDER.to_owned())?;
+    put(&text)?;
     println!(
         "{ORDER}: {} functions in {} KB; filling their lines costs {:.0} % of what it did",
         placed.len(),

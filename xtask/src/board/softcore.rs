@@ -109,9 +109,12 @@ pub fn run(verb: Verb) -> Result<()> {
         Verb::Profile => soft_profile::write(&build()?.hardware),
         Verb::Order => {
             // The same whatever the order was before.
-            soft_order::forget()?;
-            let board = build()?;
-            soft_order::write(&board.hardware, &board.image)
+            let before = soft_order::forget()?;
+            let found = build().and_then(|board| soft_order::write(&board.hardware, &board.image));
+            if found.is_err() {
+                soft_order::put(&before)?;
+            }
+            found
         }
     }
 }
