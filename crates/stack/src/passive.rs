@@ -24,7 +24,7 @@ use linerate_wire::ip::Protocol;
 use linerate_wire::tcp::{Builder, CHECKSUM_OFFSET, Flags, Options, Timestamps};
 
 /// How far beyond the last number of a connection in TIME-WAIT the one that takes its place begins, at least: what was sent
-/// without window scaling lies below (RFC 9293 section 3.6.1).
+/// without window scaling lies below (RFC 9293 section 3.6.1). Where a cookie answers, its number is what it is.
 const BEYOND: i32 = 65_537;
 
 impl Stack {
